@@ -9,7 +9,9 @@ import benchmarks
 
 def main(names: list[str]) -> None:
     known = [
-        info.name for info in pkgutil.iter_modules(benchmarks.__path__) if not (info.ispkg or info.name.startswith("_"))
+        info.name
+        for info in pkgutil.iter_modules(benchmarks.__path__)
+        if not (info.ispkg or info.name.startswith("_"))
     ]
     unknown = set(names) - set(known)
     if unknown:

@@ -16,11 +16,17 @@ class ResidualBlock(nn.Module):
     def __init__(self, wide_in: int, wide_out: int, stride: int) -> None:
         super().__init__()
         self.first = nn.Sequential(
-            nn.Conv2d(wide_in, wide_out, 3, stride, 1, bias=False), nn.BatchNorm2d(wide_out), nn.ReLU()
+            nn.Conv2d(wide_in, wide_out, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(wide_out),
+            nn.ReLU(),
         )
-        self.second = nn.Sequential(nn.Conv2d(wide_out, wide_out, 3, 1, 1, bias=False), nn.BatchNorm2d(wide_out))
+        self.second = nn.Sequential(
+            nn.Conv2d(wide_out, wide_out, 3, 1, 1, bias=False), nn.BatchNorm2d(wide_out)
+        )
         same = stride == 1 and wide_in == wide_out
-        shortcut = nn.Sequential(nn.Conv2d(wide_in, wide_out, 1, stride, bias=False), nn.BatchNorm2d(wide_out))
+        shortcut = nn.Sequential(
+            nn.Conv2d(wide_in, wide_out, 1, stride, bias=False), nn.BatchNorm2d(wide_out)
+        )
         self.shortcut = nn.Identity() if same else shortcut
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -29,10 +35,19 @@ class ResidualBlock(nn.Module):
 
 def resnet18(classes: int = 10) -> nn.Module:
     """For images of 224 × 224."""
-    stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    stem = [
+        nn.Conv2d(3, 64, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(64),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, 1),
+    ]
     sizes = ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2))
-    blocks = [block for a, b, s in sizes for block in (ResidualBlock(a, b, s), ResidualBlock(b, b, 1))]
-    return nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes))
+    blocks = [
+        block for a, b, s in sizes for block in (ResidualBlock(a, b, s), ResidualBlock(b, b, 1))
+    ]
+    return nn.Sequential(
+        *stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, classes)
+    )
 
 
 class TransformerBlock(nn.Module):
@@ -44,7 +59,9 @@ class TransformerBlock(nn.Module):
         self.norms = nn.ModuleList([nn.LayerNorm(wide), nn.LayerNorm(wide)])
         self.qkv = nn.Linear(wide, 3 * wide)
         self.out = nn.Linear(wide, wide)
-        self.perceptron = nn.Sequential(nn.Linear(wide, 4 * wide), nn.GELU(), nn.Linear(4 * wide, wide))
+        self.perceptron = nn.Sequential(
+            nn.Linear(wide, 4 * wide), nn.GELU(), nn.Linear(4 * wide, wide)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         n, tokens, wide = x.shape
@@ -75,11 +92,15 @@ class VisionTransformer(nn.Module):
 class TokenClassifier(nn.Module):
     """A BERT-like classifier of 12 blocks on integer tokens."""
 
-    def __init__(self, wide: int = 256, heads: int = 4, depth: int = 12, words: int = 8000, length: int = 64) -> None:
+    def __init__(
+        self, wide: int = 256, heads: int = 4, depth: int = 12, words: int = 8000, length: int = 64
+    ) -> None:
         super().__init__()
         self.words = nn.Embedding(words, wide)
         self.places = nn.Parameter(torch.randn(1, length, wide) * 0.02)
-        self.blocks = nn.Sequential(nn.LayerNorm(wide), *[TransformerBlock(wide, heads) for _ in range(depth)])
+        self.blocks = nn.Sequential(
+            nn.LayerNorm(wide), *[TransformerBlock(wide, heads) for _ in range(depth)]
+        )
         self.head = nn.Sequential(nn.Linear(wide, wide), nn.Tanh(), nn.Linear(wide, 4))
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
@@ -107,6 +128,8 @@ def write_models(folder: Path) -> list[tuple[Path, Path]]:
         torch.export.save(torch.export.export(model, (batch[:1],)), folder / f"{name}.pt2")
         axes = {"x": {0: "n"}}
         onnx = folder / f"{name}.onnx"
-        torch.onnx.export(model, (batch[:1],), str(onnx), dynamo=False, input_names=["x"], dynamic_axes=axes)
+        torch.onnx.export(
+            model, (batch[:1],), str(onnx), dynamo=False, input_names=["x"], dynamic_axes=axes
+        )
         written += [(folder / f"{name}.pt2", data), (onnx, data)]
     return written

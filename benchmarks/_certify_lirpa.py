@@ -29,7 +29,9 @@ class Subject:
     def sample(self, rng: np.random.Generator, count: int) -> Array:
         """Outputs (count, outputs) at random points of the box and at its corners."""
         share = rng.choice([0.0, 1.0], (count, *self.low.shape))
-        share = np.where(rng.random((count, *self.low.shape)) < 0.5, share, rng.random((count, *self.low.shape)))
+        share = np.where(
+            rng.random((count, *self.low.shape)) < 0.5, share, rng.random((count, *self.low.shape))
+        )
         points = self.low + (self.high - self.low) * share
         with jax.enable_x64(True):
             return np.asarray(jax.vmap(self.function)(points)).reshape(count, -1)
@@ -42,7 +44,10 @@ def _box(rng: np.random.Generator, shape: tuple[int, ...], radius: float) -> tup
 
 def _weights(rng: np.random.Generator, *shapes: tuple[int, ...]) -> list[Array]:
     """Numbers of float32, scaled by the number of terms."""
-    return [(rng.standard_normal(s) / np.prod(s[1:]) ** 0.5).astype(np.float32).astype(np.float64) for s in shapes]
+    return [
+        (rng.standard_normal(s) / np.prod(s[1:]) ** 0.5).astype(np.float32).astype(np.float64)
+        for s in shapes
+    ]
 
 
 def _torch(array: Array) -> Any:
@@ -82,7 +87,9 @@ def make_dense(activation: str, torch_name: str) -> Callable[[np.random.Generato
             turn = getattr(torch, torch_name)
             return turn(turn(x @ w[0].T) @ w[1].T) @ w[2].T
 
-        return Subject(lambda x: W[2] @ act(W[1] @ act(W[0] @ x)), _module(W, forward), *_box(rng, (20,), 0.1))
+        return Subject(
+            lambda x: W[2] @ act(W[1] @ act(W[0] @ x)), _module(W, forward), *_box(rng, (20,), 0.1)
+        )
 
     return make
 
@@ -186,10 +193,14 @@ def bound_with_lirpa(lirpa: Any, subject: Subject, method: str) -> tuple[Array, 
     import torch
 
     torch.set_num_threads(1)
-    low, high = (torch.tensor(end[None], dtype=torch.float32) for end in (subject.low, subject.high))
+    low, high = (
+        torch.tensor(end[None], dtype=torch.float32) for end in (subject.low, subject.high)
+    )
     options = {"optimize_bound_args": {"iteration": STEPS}}
     bounded = lirpa.BoundedModule(subject.module(), low, bound_opts=options, device="cpu")
-    box = lirpa.BoundedTensor((low + high) / 2, lirpa.PerturbationLpNorm(norm=np.inf, x_L=low, x_U=high))
+    box = lirpa.BoundedTensor(
+        (low + high) / 2, lirpa.PerturbationLpNorm(norm=np.inf, x_L=low, x_U=high)
+    )
     begun = time.process_time()
     lower, upper = bounded.compute_bounds(x=(box,), method=LIRPA_METHODS[method])
     seconds = time.process_time() - begun

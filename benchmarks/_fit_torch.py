@@ -45,7 +45,9 @@ def timed(step, x, y, rows) -> tuple[tuple[float, float], float]:
     loss = None
     for batch in rows:
         loss = step(x[batch], y[batch])
-    return (time.perf_counter() - wall, time.process_time() - cpu), float("nan") if loss is None else float(loss)
+    return (time.perf_counter() - wall, time.process_time() - cpu), float(
+        "nan"
+    ) if loss is None else float(loss)
 
 
 def main(path: str) -> None:

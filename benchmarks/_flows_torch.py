@@ -12,7 +12,9 @@ from torchdiffeq import odeint, odeint_adjoint  # pyright: ignore[reportMissingI
 class Field(torch.nn.Module):
     def __init__(self, weights):
         super().__init__()
-        self.weights = torch.nn.ParameterList([torch.nn.Parameter(torch.from_numpy(w)) for w in weights])
+        self.weights = torch.nn.ParameterList(
+            [torch.nn.Parameter(torch.from_numpy(w)) for w in weights]
+        )
         self.evaluations = 0
 
     def forward(self, t, x):
@@ -52,7 +54,11 @@ def main(path: str) -> None:
                     cpu = time.process_time()
                     value = run()
                     least = min(least, (time.process_time() - cpu, time.perf_counter() - wall))
-                norm = sum(float((w.grad**2).sum()) for w in field.weights) ** 0.5 if what == "gradient" else 0.0
+                norm = (
+                    sum(float((w.grad**2).sum()) for w in field.weights) ** 0.5
+                    if what == "gradient"
+                    else 0.0
+                )
                 size = float((value**2).sum()) if what == "forward" else float(value)
                 found[f"{name}, {threads} thread{'s' * (threads > 1)}|{what}"] = (
                     *least,

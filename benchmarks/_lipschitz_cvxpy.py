@@ -19,7 +19,11 @@ def main() -> None:
         weights = [file[f"W{k}"] for k in range(len(file.files))]
     start = time.process_time()
     bound = lipsdp(cp, weights, sys.argv[2])
-    print(json.dumps({"bound": bound, "seconds": time.process_time() - start, "version": cp.__version__}))
+    print(
+        json.dumps(
+            {"bound": bound, "seconds": time.process_time() - start, "version": cp.__version__}
+        )
+    )
 
 
 def lipsdp(cp: Any, weights: list[np.ndarray], solver: str) -> float:

@@ -55,7 +55,9 @@ def main(path: str, k: int, steps: int, rounds: int) -> None:
         from hessian_eigenthings.operators import HessianOperator  # type: ignore[import-not-found]
 
         def by_lanczos(most: int) -> list[float]:
-            operator = HessianOperator(net, [(x, y)], lambda model, batch: loss(model(batch[0]), batch[1]))
+            operator = HessianOperator(
+                net, [(x, y)], lambda model, batch: loss(model(batch[0]), batch[1])
+            )
             return lanczos(operator, k=k, max_iter=most, which="LA", seed=0).eigenvalues.tolist()
 
         found["hessian-eigenthings, as many steps"] = timed(lambda: by_lanczos(steps), rounds)

@@ -59,7 +59,14 @@ def together(widths, x, y, compiled):
         v = {name: 0.999 * second[name] + 0.001 * g[name] ** 2 for name in params}
         a = 1 - 0.9**k
         b = 1 - 0.999**k
-        return {name: params[name] - 1e-3 * (m[name] / a) / ((v[name] / b).sqrt() + 1e-8) for name in params}, m, v
+        return (
+            {
+                name: params[name] - 1e-3 * (m[name] / a) / ((v[name] / b).sqrt() + 1e-8)
+                for name in params
+            },
+            m,
+            v,
+        )
 
     update = torch.compile(update) if compiled else update
     state = [params, first, second, torch.zeros(())]

@@ -20,7 +20,9 @@ def main() -> None:
 
     @jax.jit
     def solve(x, y, epsilon):
-        return solver(linear_problem.LinearProblem(pointcloud.PointCloud(x, y, epsilon=epsilon))).reg_ot_cost
+        return solver(
+            linear_problem.LinearProblem(pointcloud.PointCloud(x, y, epsilon=epsilon))
+        ).reg_ot_cost
 
     found = {}
     for share in (0.05, 0.01):

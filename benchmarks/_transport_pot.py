@@ -25,7 +25,10 @@ def main() -> None:
     a = np.full(1000, 1e-3)
     for share in (0.05, 0.01):
         epsilon = share * float(np.median(C))
-        clock(f"sinkhorn {share:g}", lambda e=epsilon: ot.sinkhorn2(a, a, C, e, stopThr=1e-6, numItermax=20_000))
+        clock(
+            f"sinkhorn {share:g}",
+            lambda e=epsilon: ot.sinkhorn2(a, a, C, e, stopThr=1e-6, numItermax=20_000),
+        )
     print(json.dumps(found))
 
 

@@ -25,7 +25,8 @@ def dense(p: list[Any], x: Any) -> Any:
 
 def main(name: str, given: str, found: str, rounds: int) -> None:
     arrays = np.load(given)
-    p = [jnp.asarray(arrays[f"p{i}"].T) for i in range(len(arrays.files) - 1)]  # it is much faster with (in, out)
+    # it is much faster with (in, out)
+    p = [jnp.asarray(arrays[f"p{i}"].T) for i in range(len(arrays.files) - 1)]
     x = jnp.asarray(arrays["x"])
     apply = {"dense": dense}[name]
     methods = {"structured": nt.NtkImplementation.STRUCTURED_DERIVATIVES}
@@ -34,7 +35,8 @@ def main(name: str, given: str, found: str, rounds: int) -> None:
     costs = {}
     for word, method in methods.items():
         function = jax.jit(
-            nt.empirical_ntk_fn(apply, trace_axes=(-1,), vmap_axes=0, implementation=method), static_argnums=()
+            nt.empirical_ntk_fn(apply, trace_axes=(-1,), vmap_axes=0, implementation=method),
+            static_argnums=(),
         )
         run = lambda f=function: f(x, None, p).block_until_ready()
         label = f"neural-tangents {nt.__version__}, {word}"

@@ -45,7 +45,10 @@ ACAS = (
     ("1_1", 5),
     ("1_1", 6),
 )
-MNIST = (("mnist-net_256x2", "prop_{}_0.03", (0, 1, 2)), ("mnist-net_256x4", "prop_{}_0.03", (0, 1)))
+MNIST = (
+    ("mnist-net_256x2", "prop_{}_0.03", (0, 1, 2)),
+    ("mnist-net_256x4", "prop_{}_0.03", (0, 1)),
+)
 BOXES = 1000
 LIRPA_BATCH = 50  # boxes that auto_LiRPA bounds at once: more need more memory than they save time
 WIDE = (784, 256, 256, 256, 256, 10)
@@ -65,11 +68,18 @@ def main() -> None:
 
 
 def _acas_instances() -> list[tuple[str, str]]:
-    return [(f"onnx/ACASXU_run2a_{net}_batch_2000.onnx", f"vnnlib/prop_{number}.vnnlib") for net, number in ACAS]
+    return [
+        (f"onnx/ACASXU_run2a_{net}_batch_2000.onnx", f"vnnlib/prop_{number}.vnnlib")
+        for net, number in ACAS
+    ]
 
 
 def _mnist_instances() -> list[tuple[str, str]]:
-    return [(f"onnx/{net}.onnx", f"vnnlib/{name.format(k)}.vnnlib") for net, name, rows in MNIST for k in rows]
+    return [
+        (f"onnx/{net}.onnx", f"vnnlib/{name.format(k)}.vnnlib")
+        for net, name, rows in MNIST
+        for k in rows
+    ]
 
 
 def compare_instances(title: str, family: str, instances: list[tuple[str, str]]) -> None:
@@ -122,7 +132,9 @@ def _unpack(path: Path, folder: Path) -> Path:
     assert found is not None
     to = folder / path.name
     if not to.exists():
-        to.write_bytes(gzip.decompress(found.read_bytes()) if found.suffix == ".gz" else found.read_bytes())
+        to.write_bytes(
+            gzip.decompress(found.read_bytes()) if found.suffix == ".gz" else found.read_bytes()
+        )
     return to
 
 
@@ -210,7 +222,9 @@ def _marabou() -> Run | str:
         words = [str(network), str(property), "--timeout", str(int(BUDGET))]
         output, seconds = _run_child([python, str(folder / "bin" / "Marabou"), *words], folder)
         lines = {line.strip() for line in output.lower().splitlines()}
-        return next((answer for answer in ("unsat", "sat") if answer in lines), "?"), max(seconds - start, 1e-3)
+        return next((answer for answer in ("unsat", "sat") if answer in lines), "?"), max(
+            seconds - start, 1e-3
+        )
 
     return run
 
@@ -220,7 +234,9 @@ def _run_child(command: list[str], source: Path, cwd: Path | None = None) -> tup
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = os.environ | one | {"PYTHONPATH": str(source)}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=10 * BUDGET)
+    done = subprocess.run(
+        command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=10 * BUDGET
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return done.stdout + done.stderr, seconds
@@ -239,7 +255,9 @@ def grow_with_radius() -> None:
     for eps in (0.002, 0.004, 0.008, 0.016):
         began = time.process_time()
         found = verify(net, Robust(x, eps, clip=(0, 1)), budget=20.0, threads=1)
-        print(f"  ε = {eps}: {found.answer:8} {found.subproblems:8,} subproblems {time.process_time() - began:8.2f} s")
+        print(
+            f"  ε = {eps}: {found.answer:8} {found.subproblems:8,} subproblems {time.process_time() - began:8.2f} s"
+        )
 
 
 def _wide_network(widths: tuple[int, ...] = WIDE) -> ReluNetwork:
@@ -264,7 +282,9 @@ def bound_many_boxes() -> None:
     ours = _bound_boxes(net, centres)
     seconds = time.process_time() - began
     each = f"{1e3 * seconds / BOXES:.1f} ms each"
-    print(f"bounds of {BOXES:,} boxes of 784-256⁴-10, radius {RADIUS}: ours {seconds:.1f} s ({each})")
+    print(
+        f"bounds of {BOXES:,} boxes of 784-256⁴-10, radius {RADIUS}: ours {seconds:.1f} s ({each})"
+    )
     lirpa = _import_lirpa()
     if lirpa is None:
         print("  auto_LiRPA is not there (pip install auto_LiRPA, or set FTHETA_AUTO_LIRPA)")
@@ -284,7 +304,9 @@ def _bound_boxes(net: ReluNetwork, centres: np.ndarray) -> np.ndarray:
         frame, _ = enclose(net, Inputs(x - RADIUS, x + RADIUS))
         last = frame.last
         start = Start(np.ascontiguousarray(last.weight), last.bias.copy(), last.error.copy())
-        found.append(bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, outputs)))
+        found.append(
+            bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, outputs))
+        )
     return np.array(found)
 
 
@@ -335,15 +357,29 @@ def price_rounding() -> None:
         work = (frame.inputs, frame.layers, start, plain_lines(frame.layers, rows))
         proved = 1e3 * _best_time(bound_below, *work)
         plain = 1e3 * _best_time(_bound_without_errors, *work)
-        print(f"outward rounding, {rows} rows: {proved:.2f} ms, without {plain:.2f} ms: {proved / plain:.2f}×")
+        print(
+            f"outward rounding, {rows} rows: {proved:.2f} ms, without {plain:.2f} ms: {proved / plain:.2f}×"
+        )
 
 
-def _bound_without_errors(inputs: Inputs, layers: tuple[Layer, ...], start: Start, lines: Lines) -> np.ndarray:
+def _bound_without_errors(
+    inputs: Inputs, layers: tuple[Layer, ...], start: Start, lines: Lines
+) -> np.ndarray:
     A = start.outputs
     value = start.constant.copy()
     for layer in reversed(layers):
         G = np.empty_like(A)
-        take_lines(A, layer.first, layer.undecided, lines.lower, lines.upper, lines.offset, lines.push, G, value)
+        take_lines(
+            A,
+            layer.first,
+            layer.undecided,
+            lines.lower,
+            lines.upper,
+            lines.offset,
+            lines.push,
+            G,
+            value,
+        )
         value += G @ layer.bias
         A = times(G, layer.weight)
     take_corner(A, inputs.low, inputs.high, np.empty_like(A), value)
@@ -375,4 +411,6 @@ def time_start() -> None:
     bare = [sys.executable, "-c", "import numpy, numba"]
     _run_child(ours, root)
     best = [min(_run_child(command, root)[1] for _ in range(3)) for command in (ours, bare)]
-    print(f"cold start: ftheta verify {best[0]:.2f} s, import numpy, numba {best[1]:.2f} s: {best[0] / best[1]:.2f}×")
+    print(
+        f"cold start: ftheta verify {best[0]:.2f} s, import numpy, numba {best[1]:.2f} s: {best[0] / best[1]:.2f}×"
+    )

@@ -24,7 +24,17 @@ from ftheta.verifying import read_network
 
 from ._certify_lirpa import NETWORKS, Subject, bound_with_lirpa, import_lirpa
 
-FAMILIES = ("oval21", "collins_rul_cnn", "verivital", "cgan", "eran", "vit", "ml4acopf", "lsnc", "lsnc_relu")
+FAMILIES = (
+    "oval21",
+    "collins_rul_cnn",
+    "verivital",
+    "cgan",
+    "eran",
+    "vit",
+    "ml4acopf",
+    "lsnc",
+    "lsnc_relu",
+)
 FOLDER = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
 
 
@@ -47,7 +57,9 @@ def run_family(folder: Path, each: float) -> dict[str, Any]:
 
 
 def report(families: list[str], each: float) -> None:
-    print(f"{'family':<18}{'right':>6}{'wrong':>6}{'open':>6}{'of':>6}{'CPU s':>10}   ({each:g} s each, one core)")
+    print(
+        f"{'family':<18}{'right':>6}{'wrong':>6}{'open':>6}{'of':>6}{'CPU s':>10}   ({each:g} s each, one core)"
+    )
     for family in families:
         if not (FOLDER / family).is_dir():
             print(f"{family:<18}  not here: set FTHETA_VNNCOMP")
@@ -68,7 +80,9 @@ def compare_bounds() -> None:
     lirpa = import_lirpa()
     if lirpa is None:
         print("auto_LiRPA is not there (pip install auto_LiRPA, or set FTHETA_AUTO_LIRPA)")
-    print(f"{'bounds':<26}{'method':<14}{'mean width':>12}{'CPU s':>9}{'outside':>9}{'ours/theirs':>13}{'times':>8}")
+    print(
+        f"{'bounds':<26}{'method':<14}{'mean width':>12}{'CPU s':>9}{'outside':>9}{'ours/theirs':>13}{'times':>8}"
+    )
     for name, make in NETWORKS.items():
         subject = make(np.random.default_rng(0))
         for method in METHODS:
@@ -88,7 +102,9 @@ def _compare(name: str, subject: Subject, method: Method, lirpa: Any) -> None:
     if lirpa is not None:
         try:
             lower, upper, peer = bound_with_lirpa(lirpa, subject, method)
-            line += f"{width / float(np.mean(upper - lower)):>13.3f}{peer / max(seconds, 1e-9):>8.1f}"
+            line += (
+                f"{width / float(np.mean(upper - lower)):>13.3f}{peer / max(seconds, 1e-9):>8.1f}"
+            )
         except Exception as error:  # a peer's refusal is a result
             line += f"   auto_LiRPA: {type(error).__name__}"
     print(line, flush=True)

@@ -42,7 +42,9 @@ async def _page(
     at = rng.randrange(len(states))
     width = rng.choice((390, 800, 1280, 1440))
     await asyncio.sleep(rng.uniform(0, 2))
-    async with connect(f"ws://{parts.netloc}/ws", origin=origin, additional_headers=headers, max_size=None) as line:
+    async with connect(
+        f"ws://{parts.netloc}/ws", origin=origin, additional_headers=headers, max_size=None
+    ) as line:
         n = 0
         while time.monotonic() < until:
             n += 1
@@ -67,9 +69,13 @@ async def _answer(line: ClientConnection, n: int) -> bool:
         assert message["type"] in ("started", "progress", "result"), message
 
 
-async def _class(address: str, pages: int, seconds: float, states: list[dict[str, Any]]) -> list[tuple[float, bool]]:
+async def _class(
+    address: str, pages: int, seconds: float, states: list[dict[str, Any]]
+) -> list[tuple[float, bool]]:
     until = time.monotonic() + seconds
-    found = await asyncio.gather(*(_page(address, states, until, random.Random(i)) for i in range(pages)))
+    found = await asyncio.gather(
+        *(_page(address, states, until, random.Random(i)) for i in range(pages))
+    )
     return [each for taken in found for each in taken]
 
 
@@ -97,7 +103,16 @@ def main() -> None:
     values = positions_of(setting, _POSITIONS, setting.default)
     states = [{"theorem": given.theorem, "knobs": {setting.name: value}} for value in values]
     with tempfile.TemporaryDirectory() as folder:
-        words = [sys.executable, "-m", "ftheta", "lab", "--classroom", "--port", "0", "--no-browser"]
+        words = [
+            sys.executable,
+            "-m",
+            "ftheta",
+            "lab",
+            "--classroom",
+            "--port",
+            "0",
+            "--no-browser",
+        ]
         environment = {**os.environ, "XDG_CACHE_HOME": folder}
         lab = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
         try:
@@ -109,7 +124,11 @@ def main() -> None:
                 f"the first answer after {first[0][0]:.1f} s"
             )
             for name in ("cold", "warm"):
-                _report(name, asyncio.run(_class(address, given.pages, given.seconds, states)), given.seconds)
+                _report(
+                    name,
+                    asyncio.run(_class(address, given.pages, given.seconds, states)),
+                    given.seconds,
+                )
         finally:
             lab.terminate()
             lab.wait(20)

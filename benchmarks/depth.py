@@ -74,14 +74,22 @@ def pairs(n: int, dtype: Any) -> None:
     limit = fastest(products)
     ours = fastest(lambda: pulls(x, BETA))
     print(f"{n:,} tokens, d = {DIMENSION}, {np.dtype(dtype).name}:")
-    print(f"   {'two matrix products':28} CPU {limit[0] * 1e3:7.1f} ms   clock {limit[1] * 1e3:7.1f} ms")
+    print(
+        f"   {'two matrix products':28} CPU {limit[0] * 1e3:7.1f} ms   clock {limit[1] * 1e3:7.1f} ms"
+    )
     told = f"{ours[0] / limit[0]:.2f}× and {ours[1] / limit[1]:.2f}× the limit"
-    print(f"   {'the sum over pairs':28} CPU {ours[0] * 1e3:7.1f} ms   clock {ours[1] * 1e3:7.1f} ms   {told}")
+    print(
+        f"   {'the sum over pairs':28} CPU {ours[0] * 1e3:7.1f} ms   clock {ours[1] * 1e3:7.1f} ms   {told}"
+    )
     if dtype is np.float64:
         step = fastest(lambda: sphere_field(BETA, SOFTMAX)(x), ROUNDS // 2)
         plain = fastest(lambda: velocity(x, BETA, SOFTMAX), ROUNDS // 4)
-        print(f"   {'one velocity of the flow':28} CPU {step[0] * 1e3:7.1f} ms   clock {step[1] * 1e3:7.1f} ms")
-        print(f"   {'… with the n × n matrix':28} CPU {plain[0] * 1e3:7.1f} ms   clock {plain[1] * 1e3:7.1f} ms")
+        print(
+            f"   {'one velocity of the flow':28} CPU {step[0] * 1e3:7.1f} ms   clock {step[1] * 1e3:7.1f} ms"
+        )
+        print(
+            f"   {'… with the n × n matrix':28} CPU {plain[0] * 1e3:7.1f} ms   clock {plain[1] * 1e3:7.1f} ms"
+        )
         memory = peak(lambda: pulls(x, BETA)), peak(lambda: velocity(x, BETA, SOFTMAX))
         print(f"   memory: {memory[0]:.1f} MB in blocks, {memory[1]:.1f} MB with the n × n matrix")
 
@@ -93,27 +101,44 @@ def tiny_gpt() -> None:
     data = gpt.windows(rng.integers(MODEL["vocabulary"], size=BATCH * 8 + MODEL["context"]))
     params = jax.tree.map(lambda a: np.asarray(a, np.float32), gpt.start(rng))
     run = lambda steps: fit(
-        (params, gpt.apply), data, next_token_loss, "adam", step=STEP, steps=steps, batch=BATCH, progress=False
+        (params, gpt.apply),
+        data,
+        next_token_loss,
+        "adam",
+        step=STEP,
+        steps=steps,
+        batch=BATCH,
+        progress=False,
     )
     with torch_rounds() as theirs:
         run(SHORT)
-        short = np.min([timed(lambda: run(SHORT)) for _ in range(ROUNDS)], 0)  # what starts and compiles falls out
+        # what starts and compiles falls out
+        short = np.min([timed(lambda: run(SHORT)) for _ in range(ROUNDS)], 0)
         found = [(timed(lambda: run(STEPS)), theirs()) for _ in range(TRAININGS)]
     ours = (np.array([a for a, _ in found]) - short) / (STEPS - SHORT)
     torch = np.array([b for _, b in found])
-    print(f"a GPT of {gpt.parameters:,} parameters, batches of {BATCH} × {MODEL['context']} tokens, a step of Adam:")
+    print(
+        f"a GPT of {gpt.parameters:,} parameters, batches of {BATCH} × {MODEL['context']} tokens, a step of Adam:"
+    )
     told("ftheta", ours)
     if torch.size:
         told("PyTorch eager", torch)
-        for name, by in (("smallest", torch.min(0) / ours.min(0)), ("median", np.median(torch / ours, 0))):
-            print(f"   ftheta is {by[0]:.2f}× (CPU), {by[1]:.2f}× (clock) as fast, {name} of {len(found)} rounds")
+        for name, by in (
+            ("smallest", torch.min(0) / ours.min(0)),
+            ("median", np.median(torch / ours, 0)),
+        ):
+            print(
+                f"   ftheta is {by[0]:.2f}× (CPU), {by[1]:.2f}× (clock) as fast, {name} of {len(found)} rounds"
+            )
 
 
 def told(name: str, seconds: np.ndarray) -> None:
     """The smallest CPU time and time on the clock of the rows, and the medians."""
     (cpu, clock) = seconds.min(0) * 1e3
     (usual_cpu, usual) = np.median(seconds, 0) * 1e3
-    print(f"   {name:28} CPU {cpu:7.1f} ms   clock {clock:7.1f} ms   (median {usual_cpu:.1f}, {usual:.1f})")
+    print(
+        f"   {name:28} CPU {cpu:7.1f} ms   clock {clock:7.1f} ms   (median {usual_cpu:.1f}, {usual:.1f})"
+    )
 
 
 @contextmanager
@@ -122,7 +147,9 @@ def torch_rounds() -> Iterator[Callable[[], list[float]]]:
     python = os.environ.get("FTHETA_TORCH_PYTHON", sys.executable)
     script = Path(__file__).with_name("_depth_torch.py")
     command = [python, str(script), json.dumps(MODEL), str(BATCH), str(STEPS - SHORT)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         lines = process.stdin
         answers = process.stdout

@@ -65,7 +65,10 @@ def now() -> Times:
 def order() -> np.ndarray:
     """The rows of every step, as `fit` draws them from seed 0."""
     firsts = range(0, STEPS, BATCHES.capacity)
-    parts = [BATCHES.rows(EXAMPLES, 0, k, min(BATCHES.capacity, STEPS - k)).numbers[: STEPS - k] for k in firsts]
+    parts = [
+        BATCHES.rows(EXAMPLES, 0, k, min(BATCHES.capacity, STEPS - k)).numbers[: STEPS - k]
+        for k in firsts
+    ]
     return np.concatenate(parts)
 
 
@@ -101,7 +104,11 @@ def by_hand() -> Round:
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), NET.params)
     state = (params, optimiser.init(params))
     begun = now()
-    train = jax.jit(lambda state, rows: jax.lax.scan(step, state, rows), donate_argnums=0).lower(state, rows).compile()
+    train = (
+        jax.jit(lambda state, rows: jax.lax.scan(step, state, rows), donate_argnums=0)
+        .lower(state, rows)
+        .compile()
+    )
     compiled = now()
     losses = jax.block_until_ready(train(state, rows))[1]
     return Round(compiled - begun, now() - compiled, float(losses[-1]))
@@ -115,13 +122,20 @@ def with_torch() -> dict[str, Round]:
     with tempfile.TemporaryDirectory() as folder:
         problem = Path(folder, "problem.npz")
         held: dict[str, Any] = {"x": X, "y": Y, "rows": order().astype(np.int64)}
-        held |= {f"leaf{k}": np.asarray(leaf, np.float32) for k, leaf in enumerate(jax.tree.leaves(NET.params))}
+        held |= {
+            f"leaf{k}": np.asarray(leaf, np.float32)
+            for k, leaf in enumerate(jax.tree.leaves(NET.params))
+        }
         np.savez(problem, **held)
-        run = subprocess.run([python, str(script), str(problem)], capture_output=True, text=True, env=fresh)
+        run = subprocess.run(
+            [python, str(script), str(problem)], capture_output=True, text=True, env=fresh
+        )
     if run.returncode:
         return {}
     found = json.loads(run.stdout.splitlines()[-1])
-    return {name: Round(Times(*c[::-1]), Times(*t[::-1]), loss) for name, (c, t, loss) in found.items()}
+    return {
+        name: Round(Times(*c[::-1]), Times(*t[::-1]), loss) for name, (c, t, loss) in found.items()
+    }
 
 
 def main() -> None:

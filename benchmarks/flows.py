@@ -31,7 +31,9 @@ def problem() -> tuple[list[np.ndarray], np.ndarray]:
     rng = np.random.default_rng(0)
     W1 = rng.normal(size=(WIDTH, SIZE)) / np.sqrt(SIZE)
     W2 = rng.normal(size=(SIZE, WIDTH)) / np.sqrt(WIDTH)
-    return [2 * W1, rng.normal(size=WIDTH), 2 * W2, rng.normal(size=SIZE)], rng.normal(size=(ROWS, SIZE))
+    return [2 * W1, rng.normal(size=WIDTH), 2 * W2, rng.normal(size=SIZE)], rng.normal(
+        size=(ROWS, SIZE)
+    )
 
 
 def field(theta: Any, x: Any) -> Any:
@@ -60,7 +62,9 @@ def ours() -> dict[str, tuple[float, float, float, float, float]]:
     weights, x = problem()
     found = {}
     for name, stored in {"ftheta": True, "ftheta, adjoint": False}.items():
-        end = lambda theta, x, stored=stored: solve(field, theta, x, TOLERANCE, stored=stored, solver="Dopri5")
+        end = lambda theta, x, stored=stored: solve(
+            field, theta, x, TOLERANCE, stored=stored, solver="Dopri5"
+        )
         loss = lambda theta, x, end=end: jnp.sum(end(theta, x) ** 2)
         compiling, cpu, wall, value = timed(jax.jit(end), weights, x)
         found[f"{name}|forward"] = (compiling, cpu, wall, float(jnp.sum(value**2)), 0.0)
@@ -78,7 +82,9 @@ def theirs() -> dict[str, tuple[float, float, float, float, float]]:
         held: dict[str, Any] = {f"w{k}": w for k, w in enumerate(weights)}
         np.savez(path, x=x, tolerance=TOLERANCE, rounds=ROUNDS, **held)
         run = subprocess.run(
-            [python, str(Path(__file__).with_name("_flows_torch.py")), str(path)], capture_output=True, text=True
+            [python, str(Path(__file__).with_name("_flows_torch.py")), str(path)],
+            capture_output=True,
+            text=True,
         )
     if run.returncode:
         return {}
@@ -107,7 +113,9 @@ def main() -> None:
             f" {wall / base[2]:7.2f} {size:12.6g} {norm:12.6g}"
         )
     if len(rows) == len(mine):
-        print("torchdiffeq is not installed: pip install torchdiffeq beside torch, or set FTHETA_TORCH_PYTHON")
+        print(
+            "torchdiffeq is not installed: pip install torchdiffeq beside torch, or set FTHETA_TORCH_PYTHON"
+        )
 
 
 if __name__ == "__main__":

@@ -86,7 +86,9 @@ def row(name: str, f: Callable[..., Any], args: tuple[Any, ...]) -> str:
     theirs = best(lambda: gradient(*args))
     enclosing = best(lambda: intervals(graph, *box(args)).values and 0)
     counted = compiled.lower(*args).compile().cost_analysis() or {}
-    flops = f"{cost(graph).forward_total.flops / counted['flops']:.3f}" if counted.get("flops") else "-"
+    flops = (
+        f"{cost(graph).forward_total.flops / counted['flops']:.3f}" if counted.get("flops") else "-"
+    )
     return (
         f"{name:22} {len(graph.nodes):6} {first:7.2f} {again:7.2f} {plain * 1e3:8.3f} {values * 1e3:8.3f}"
         f" {ours * 1e3:9.3f} {ours / values:8.2f} {ours / plain:7.2f} {ours / theirs:9.2f}"
@@ -109,7 +111,11 @@ def growth(d: int) -> str:
     passes = list(np.eye(min(d, 64), d))
     moved = x + 1e-8
     plain = best(lambda: evaluate(x), 0.2)
-    differences = best(lambda: [evaluate(moved) for _ in range(len(passes) + 1)], 0.2) * (d + 1) / (len(passes) + 1)
+    differences = (
+        best(lambda: [evaluate(moved) for _ in range(len(passes) + 1)], 0.2)
+        * (d + 1)
+        / (len(passes) + 1)
+    )
     forward = best(lambda: [ahead(v) for v in passes], 0.2) * d / len(passes)
     reverse = best(lambda: both(x), 0.2)
     by = lambda c: c.flops / counted.function.flops
@@ -131,7 +137,8 @@ def checkpoints(n: int, width: int = 64) -> str:
     plain = lambda x: jnp.sum(repeated(step, n)(x))
     kept = lambda x: jnp.sum(repeated(jax.checkpoint(repeated(step, n // root)), root)(x))
     x = np.ones((width, width))
-    temporary = lambda f: jax.jit(jax.grad(f)).lower(x).compile().memory_analysis().temp_size_in_bytes  # type: ignore[union-attr]
+    analysis = lambda f: jax.jit(jax.grad(f)).lower(x).compile().memory_analysis()
+    temporary = lambda f: analysis(f).temp_size_in_bytes  # type: ignore[union-attr]
     counted = gradient_memory(trace(plain, x))
     return f"{n:8} {counted.reverse:14,} {counted.checkpointed:14,} {temporary(plain):14,} {temporary(kept):14,}"
 

@@ -44,7 +44,11 @@ MOVES = 60
 # ms
 MEDIAN = 40.0
 P95 = 150.0
-MOVING = (("attention-particle-flow", {}), ("attention-particle-flow", {"tokens": 200}), ("flow-diffeomorphism", {}))
+MOVING = (
+    ("attention-particle-flow", {}),
+    ("attention-particle-flow", {"tokens": 200}),
+    ("flow-diffeomorphism", {}),
+)
 PACE = 1000 / 30  # ms from frame to frame
 
 MOVE = """([node, to]) => new Promise((done) => {
@@ -104,7 +108,11 @@ def cpu(root: int) -> float:
     """CPU milliseconds of a process and all it started, so far."""
     try:
         fields = Path(f"/proc/{root}/stat").read_text().rsplit(")", 1)[1].split()
-        children = [c for task in Path(f"/proc/{root}/task").iterdir() for c in (task / "children").read_text().split()]
+        children = [
+            c
+            for task in Path(f"/proc/{root}/task").iterdir()
+            for c in (task / "children").read_text().split()
+        ]
     except OSError:  # ended meanwhile
         return 0.0
     own = 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -166,18 +174,30 @@ def row(name: str, runs: list[dict[str, float]]) -> str:
 def chosen() -> list[str]:
     named = os.environ.get("FTHETA_LAB_THEOREMS", "")
     if named == "all":
-        return [id for id, entry in index().items() if any(k["type"] in ("int", "float") for k in entry["knobs"])]
+        return [
+            id
+            for id, entry in index().items()
+            if any(k["type"] in ("int", "float") for k in entry["knobs"])
+        ]
     return [id for id in named.split(",") if id] or list(SMALL)
 
 
 def main() -> None:
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    path = (
+        os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    )
     if path is None:
         print("   needs Chromium (apt-get install chromium)")
         return
     everything: list[Any] = []
-    with TemporaryDirectory() as folder, Server(Path(folder)) as server, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+    with (
+        TemporaryDirectory() as folder,
+        Server(Path(folder)) as server,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
         tab = Tab(browser.new_context(viewport={"width": 1440, "height": 860}), server.address)
         for id in chosen():
             runs = measured(tab, id, server.process.pid)
@@ -188,7 +208,9 @@ def main() -> None:
     print(row("all of them", everything))
     whole = [run["whole"] for run in everything]
     met = median(whole) <= MEDIAN and p95(whole) <= P95
-    print(f"   target: median ≤ {MEDIAN:.0f} ms and p95 ≤ {P95:.0f} ms {'met' if met else 'missed'}")
+    print(
+        f"   target: median ≤ {MEDIAN:.0f} ms and p95 ≤ {P95:.0f} ms {'met' if met else 'missed'}"
+    )
     print(f"   target: 30 frames a second {'met' if all(smooth) else 'missed'}")
 
 

@@ -21,7 +21,10 @@ import ftheta as ft
 from ftheta.networks import random_mlp
 
 FOLDER = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
-GLOBAL = (("acasxu", "ACASXU_run2a_1_1_batch_2000.onnx", 2.0), ("mnist_fc", "mnist-net_256x2.onnx", 5.0))
+GLOBAL = (
+    ("acasxu", "ACASXU_run2a_1_1_batch_2000.onnx", 2.0),
+    ("mnist_fc", "mnist-net_256x2.onnx", 5.0),
+)
 BOXES = 15
 LOCAL_BUDGET = 8.0
 PROGRAMS = (((10, 20, 20, 5), 1.0), ((20, 40, 40, 10), 1.0), ((64, 64, 64, 10), 2.0))
@@ -52,9 +55,8 @@ def compare_programs() -> None:
             if isinstance(peer, str):
                 print(f"  {solver}: {peer}")
                 continue
-            ratios = (
-                f"ours is {found.hi / peer['bound']:.5f}× its bound; it takes {peer['seconds'] / spent:.3g}× our time"
-            )
+            tightness = f"ours is {found.hi / peer['bound']:.5f}× its bound"
+            ratios = f"{tightness}; it takes {peer['seconds'] / spent:.3g}× our time"
             print(
                 f"  cvxpy {peer['version']}, {solver}: {peer['bound']:.6g}, {peer['seconds']:.2f} s: {ratios}",
                 flush=True,
@@ -69,14 +71,21 @@ def _solve_in_cvxpy(python: str, weights: list[np.ndarray], solver: str) -> dict
         np.savez(file, allow_pickle=False, **{f"W{k}": W for k, W in enumerate(weights)})
         try:
             done = subprocess.run(
-                [python, str(script), str(file), solver], capture_output=True, text=True, timeout=PATIENCE
+                [python, str(script), str(file), solver],
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
             )
         except subprocess.TimeoutExpired:
             return f"not done after {PATIENCE:g} s"
         except OSError as error:
             return f"cannot be run: {error}"
     if done.returncode:
-        return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"ended with {done.returncode}"
+        return (
+            done.stderr.strip().splitlines()[-1]
+            if done.stderr.strip()
+            else f"ended with {done.returncode}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -96,9 +105,13 @@ def compare_whole_networks() -> None:
         fast = eclipse_fast(weights)
         fast_spent = time.process_time() - start
         product = float(np.prod([np.linalg.norm(W, 2) for W in weights]))
-        print(f"{name}: {found.lo:.6g} ≤ Lip(f) ≤ {found.hi:.6g}, {spent:.2f} s (ratio {found.ratio:.3g})")
+        print(
+            f"{name}: {found.lo:.6g} ≤ Lip(f) ≤ {found.hi:.6g}, {spent:.2f} s (ratio {found.ratio:.3g})"
+        )
         print(f"  product of norms {product:.4g} ({product / found.hi:.3g}×)")
-        print(f"  ECLipsE-Fast, not rounded outward, {fast:.4g} ({fast / found.hi:.3g}×), {fast_spent:.2f} s")
+        print(
+            f"  ECLipsE-Fast, not rounded outward, {fast:.4g} ({fast / found.hi:.3g}×), {fast_spent:.2f} s"
+        )
 
 
 def eclipse_fast(weights: list[np.ndarray]) -> float:
@@ -126,7 +139,8 @@ def compare_boxes() -> None:
         spent = time.process_time() - start
         ratios.append(found.ratio)
         print(
-            f"  box {k}: {found.lo:.4g} ≤ Lip(f) ≤ {found.hi:.4g} (ratio {found.ratio:.3g}), {spent:.1f} s", flush=True
+            f"  box {k}: {found.lo:.4g} ≤ Lip(f) ≤ {found.hi:.4g} (ratio {found.ratio:.3g}), {spent:.1f} s",
+            flush=True,
         )
     print(f"local constants, ε = 0.03: median ratio {np.median(ratios):.3g} over {BOXES} boxes")
 

@@ -22,7 +22,8 @@ import numpy as np
 from ftheta.pieces import Box, Space, count_pieces, pieces
 from ftheta.relu.network import ReluNetwork
 
-SKETCHES = Path(os.environ.get("FTHETA_SKETCHES", "sketches"))  # a folder with the prototypes to compare with
+# a folder with the prototypes to compare with
+SKETCHES = Path(os.environ.get("FTHETA_SKETCHES", "sketches"))
 PLANAR = [(2, 32, 32, 1), (2, 64, 64, 64, 1), (2, 128, 128, 1), (2, 256, 256, 256, 1)]
 BOXES = [
     (3, 16, 16, 1),
@@ -104,11 +105,17 @@ def over_decades() -> None:
         begun = time.process_time()
         count = int(count_pieces(net, Box.cube(FIXED[0], radius)).lo)
         seconds = time.process_time() - begun
-        print(f"  radius {radius:<11g} {count:12,} regions  {count / seconds:12,.0f} a second", flush=True)
+        print(
+            f"  radius {radius:<11g} {count:12,} regions  {count / seconds:12,.0f} a second",
+            flush=True,
+        )
     print("\nSegments, and rational arithmetic")
     for k in (10, 14, 18):
         seconds = best(2, pieces, tent(k), Box([0.0], [1.0]))
-        print(f"  tent map, {k} fold   {2**k:9,} pieces   {2**k / seconds:12,.0f} a second", flush=True)
+        print(
+            f"  tent map, {k} fold   {2**k:9,} pieces   {2**k / seconds:12,.0f} a second",
+            flush=True,
+        )
     net = network((2, 16, 16, 1))
     count = int(count_pieces(net, Box.cube(2)).lo)
     seconds = best(2, pieces, net, Box.cube(2), exact=True)
@@ -140,7 +147,9 @@ print(f"peak memory {{peak():,.0f}} MB, after a tenth of them {{early:,.0f}} MB"
 
 
 def by_threads() -> None:
-    print("\nTwo threads (wall and processor seconds of one run each; wall times need an idle machine)")
+    print(
+        "\nTwo threads (wall and processor seconds of one run each; wall times need an idle machine)"
+    )
     for widths in ((2, 256, 256, 256, 1), (3, 96, 96, 96, 1), (4, 40, 40, 1)):
         net = network(widths)
         box = Box.cube(widths[0])
@@ -170,14 +179,18 @@ if __name__ == "__main__":
 
 def beside_relucent() -> None:
     """Its own random network, all of the plane; run as a program apart, wall times (it starts processes)."""
-    python = os.environ.get("RELUCENT_PYTHON") or (sys.executable if importlib.util.find_spec("relucent") else None)
+    python = os.environ.get("RELUCENT_PYTHON") or (
+        sys.executable if importlib.util.find_spec("relucent") else None
+    )
     if python is None:
         print("\nrelucent is not installed: not compared.")
         return
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "run_relucent.py"
         program.write_text(RELUCENT)
-        answer = subprocess.run([python, str(program)], capture_output=True, text=True, check=False, cwd=folder)
+        answer = subprocess.run(
+            [python, str(program)], capture_output=True, text=True, check=False, cwd=folder
+        )
     if answer.returncode:
         print(f"\nrelucent does not run here: {answer.stderr.strip().splitlines()[-1]}")
         return

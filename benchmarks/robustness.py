@@ -35,16 +35,26 @@ TRAININGS: dict[str, RobustLoss | None] = {
 def main() -> None:
     digits = ft.load("digits")
     assert isinstance(digits, Dataset)
-    x, y = np.clip(enlarge(np.asarray(digits.x, float)), 0, 1), np.asarray(digits.y).ravel().astype(int)
+    x, y = (
+        np.clip(enlarge(np.asarray(digits.x, float)), 0, 1),
+        np.asarray(digits.y).ravel().astype(int),
+    )
     start = random_mlp(np.random.default_rng(0), (784, 256, 256, 10), "relu", bias=0.0)
     rest = (x[ROWS:], y[ROWS:])
     for name, robust in TRAININGS.items():
-        trained = ft.fit(start, rest, "cross-entropy", step=0.002, steps=700, batch=64, robust=robust).network
+        trained = ft.fit(
+            start, rest, "cross-entropy", step=0.002, steps=700, batch=64, robust=robust
+        ).network
         net = ft.Network.described(trained, f"784-256-256-10, trained by {name}")
         begun = time.process_time()
-        found = ft.robustness(net, (x[:ROWS], y[:ROWS]), EPS if robust else EPS / 2, clip=(0, 1), budget="60s")
+        found = ft.robustness(
+            net, (x[:ROWS], y[:ROWS]), EPS if robust else EPS / 2, clip=(0, 1), budget="60s"
+        )
         print(f"{net.name}\n{found}")
         between = (found.certified > 0.2) & (found.attacked < 0.8)
         gap = np.max((found.attacked - found.certified)[between], initial=0.0)
         spent = time.process_time() - begun
-        print(f"largest gap where both are between 20 and 80 %: {gap:.1%}; {spent:.1f} s of processor time", flush=True)
+        print(
+            f"largest gap where both are between 20 and 80 %: {gap:.1%}; {spent:.1f} s of processor time",
+            flush=True,
+        )

@@ -27,14 +27,20 @@ K = 5
 ROUNDS = 3
 
 
-def problem(widths: tuple[int, ...], rows: int, dtype: Any) -> tuple[Objective, dict[str, np.ndarray]]:
+def problem(
+    widths: tuple[int, ...], rows: int, dtype: Any
+) -> tuple[Objective, dict[str, np.ndarray]]:
     """A loss that has been trained on for a little while would look the same: random weights and smooth targets."""
     rng = np.random.default_rng(0)
     net = random_mlp(rng, widths, "tanh", gain=1.0)
     x = rng.normal(size=(rows, widths[0]))
     y = np.sin(x @ rng.normal(size=(widths[0], widths[-1])))
-    arrays = {f"{part}{i}": a for i, pair in enumerate(net.params) for part, a in zip("Wb", pair)} | {"x": x, "y": y}
-    return Objective.of(net, (x, y), "squared", dtype=dtype), {name: a.astype(dtype) for name, a in arrays.items()}
+    arrays = {
+        f"{part}{i}": a for i, pair in enumerate(net.params) for part, a in zip("Wb", pair)
+    } | {"x": x, "y": y}
+    return Objective.of(net, (x, y), "squared", dtype=dtype), {
+        name: a.astype(dtype) for name, a in arrays.items()
+    }
 
 
 def ours(objective: Objective, k: int, tol: float) -> Extremes:
@@ -79,7 +85,9 @@ def beside_peers(dtype: Any) -> None:
     print(f"   {'ftheta':36} {seconds:7.2f} s   error {error(found.largest.values):.1e}   {told}")
     for name, other in peers(arrays, found.products).items():
         ratio = f"ftheta is {other['seconds'] / seconds:.2f}× as fast"
-        print(f"   {name:36} {other['seconds']:7.2f} s   error {error(other['values']):.1e}   {ratio}")
+        print(
+            f"   {name:36} {other['seconds']:7.2f} s   error {error(other['values']):.1e}   {ratio}"
+        )
 
 
 def against_k() -> None:
@@ -97,7 +105,9 @@ def against_size() -> None:
         seconds, found = timed(objective)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
         cost = f"{seconds:6.2f} s, {found.products} products"
-        print(f"   {objective.size:9,} parameters: {cost}, peak memory of the process {peak:,.0f} MB")
+        print(
+            f"   {objective.size:9,} parameters: {cost}, peak memory of the process {peak:,.0f} MB"
+        )
 
 
 def main() -> None:

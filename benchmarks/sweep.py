@@ -76,7 +76,10 @@ def with_torch(widths: tuple[int, ...], rows: int) -> dict[str, tuple[float, flo
     run = subprocess.run(words, capture_output=True, text=True, env=fresh)
     if run.returncode:
         return {}
-    return {name: (pair[0] / 1e3, pair[1]) for name, pair in json.loads(run.stdout.splitlines()[-1]).items()}
+    return {
+        name: (pair[0] / 1e3, pair[1])
+        for name, pair in json.loads(run.stdout.splitlines()[-1]).items()
+    }
 
 
 def tiny(seed: int, a: int) -> float:
@@ -112,10 +115,14 @@ def million() -> None:
         begun = time.process_time()
         for first in range(0, ROWS, 1000):
             places = range(first, first + 1000)
-            study.commit([(grid.key(p), grid[p], Outcome({"loss": p / 7}, None, 0.1)) for p in places])
+            study.commit(
+                [(grid.key(p), grid[p], Outcome({"loss": p / 7}, None, 0.1)) for p in places]
+            )
         spent = time.process_time() - begun
         size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
-        print(f"\na store of {ROWS:,} rows: {1e6 * spent / ROWS:.0f} µs a row to write, {size:.0f} MB")
+        print(
+            f"\na store of {ROWS:,} rows: {1e6 * spent / ROWS:.0f} µs a row to write, {size:.0f} MB"
+        )
         asked = {
             "how many are done, how many failed": lambda: study.counts(),
             "one cell": lambda: list(study.rows({"width": 31, "step": 0.1 * 7, "seed": 5})),
@@ -149,10 +156,14 @@ def dask() -> None:
     ):
         local = seconds(pool)
         there = seconds(client)
-    print("\nfour workers on this machine, wall seconds (smallest of three): the pool, Dask, Dask ÷ pool")
+    print(
+        "\nfour workers on this machine, wall seconds (smallest of three): the pool, Dask, Dask ÷ pool"
+    )
     for name, a, b in zip(("2,000 cells of nothing", "400 cells of 20 ms"), local, there):
         print(f"  {name:24} {a:8.2f} {b:8.2f} {b / a:8.2f}")
-    print(f"  overhead of Dask: {1e3 * there[0] / 2000:.2f} ms a cell, of the pool {1e3 * local[0] / 2000:.2f} ms")
+    print(
+        f"  overhead of Dask: {1e3 * there[0] / 2000:.2f} ms a cell, of the pool {1e3 * local[0] / 2000:.2f} ms"
+    )
 
 
 def seconds(on) -> tuple[float, float]:

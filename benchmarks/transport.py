@@ -36,7 +36,10 @@ def problems() -> dict[str, np.ndarray]:
     pixels = np.asarray(load_digits(return_X_y=True)[0])
     found = {"digits x": pixels[:898], "digits y": pixels[898:1796]}
     for n in (1000, 4000, 8000):
-        found |= {f"plane {n} x": rng.normal(size=(n, 2)), f"plane {n} y": rng.normal(size=(n, 2)) * [1, 2] + [1, 0]}
+        found |= {
+            f"plane {n} x": rng.normal(size=(n, 2)),
+            f"plane {n} y": rng.normal(size=(n, 2)) * [1, 2] + [1, 0],
+        }
     return found | {"line x": rng.normal(size=10**6), "line y": rng.normal(size=10**6) + 0.1}
 
 
@@ -88,7 +91,9 @@ def main() -> None:
         seconds, found = clock(lambda s=s, t=t: transport(s, t), 1 if "8000" in name else ROUNDS)
         certificate, _ = clock(lambda found=found: transform(found.problem, found.f))
         other = peer.get(name)
-        agrees = f", relative difference {abs(other[1] / found.value.middle - 1):.1e}" if other else ""
+        agrees = (
+            f", relative difference {abs(other[1] / found.value.middle - 1):.1e}" if other else ""
+        )
         show(
             f"exact, {name}",
             seconds,
@@ -96,15 +101,24 @@ def main() -> None:
             f"gap {found.gap:.1e}, certificate {100 * certificate / seconds:.1f} %{agrees}",
         )
     C = cdist(arrays["plane 1000 x"], arrays["plane 1000 y"], "sqeuclidean")
-    print(f"   {'SciPy assignment, plane 1000':44} {clock(lambda: linear_sum_assignment(C), 1)[0]:8.3f} s")
+    print(
+        f"   {'SciPy assignment, plane 1000':44} {clock(lambda: linear_sum_assignment(C), 1)[0]:8.3f} s"
+    )
     median = float(np.median(C))
     for share in (0.05, 0.01, 0.002):
         epsilon = share * median
-        seconds, found = clock(lambda e=epsilon: transport(arrays["plane 1000 x"], arrays["plane 1000 y"], epsilon=e))
+        seconds, found = clock(
+            lambda e=epsilon: transport(arrays["plane 1000 x"], arrays["plane 1000 y"], epsilon=e)
+        )
         enclosed = f"{found.iterations} iterations, exact cost in [{found.cost.lo:.6g}, {found.cost.hi:.6g}]"
         if beside := other_peer.get(f"sinkhorn {share:g}"):
             enclosed += f", ott-jax {beside[0]:.3f} s, {beside[0] / seconds:.2f} times ours"
-        show(f"Sinkhorn, plane 1000, ε = {share:g} median", seconds, peer.get(f"sinkhorn {share:g}"), enclosed)
+        show(
+            f"Sinkhorn, plane 1000, ε = {share:g} median",
+            seconds,
+            peer.get(f"sinkhorn {share:g}"),
+            enclosed,
+        )
     s, t = arrays["plane 1000 x"], arrays["plane 1000 y"]
     seconds, found = clock(lambda: permutation_test(s, t, permutations=1000))
     show("MMD, 1,000 and 1,000 rows, 1,000 permutations", seconds, None, f"p = {found.p_value:.3g}")

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,9 @@ def convolutional(rng: np.random.Generator) -> tuple[Network, np.ndarray]:
 def contraction(net: Network, x: np.ndarray) -> np.ndarray:
     """All Jacobians by vectorised reverse mode, and their product: what one writes without a library."""
     with jax.enable_x64(True):
-        return np.asarray(_contraction(net.apply)(jax.tree.map(jnp.asarray, net.params), jnp.asarray(x)))
+        return np.asarray(
+            _contraction(net.apply)(jax.tree.map(jnp.asarray, net.params), jnp.asarray(x))
+        )
 
 
 _compiled: dict[Any, Any] = {}
@@ -93,7 +96,14 @@ def peer(script: str, variable: str, name: str, arrays: dict[str, np.ndarray]) -
         found = Path(folder) / "found.npz"
         np.savez(given, **arrays)  # type: ignore[arg-type]
         python = os.environ.get(variable, sys.executable)
-        command = [python, str(Path(__file__).with_name(script)), name, str(given), str(found), str(ROUNDS)]
+        command = [
+            python,
+            str(Path(__file__).with_name(script)),
+            name,
+            str(given),
+            str(found),
+            str(ROUNDS),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             why = (done.stderr.strip().splitlines() or ["?"])[-1]
@@ -111,12 +121,16 @@ def empirical(name: str, net: Network, x: np.ndarray) -> None:
     arrays = {"x": x} | {f"p{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
     others: dict[str, Any] = {}
     others |= peer("_width_torch.py", "FTHETA_TORCH_PYTHON", name, arrays)
-    if name == "dense":  # XLA takes minutes and gigabytes for derivatives of convolutions, image by image, in float64
+    if (
+        name == "dense"
+    ):  # XLA takes minutes and gigabytes for derivatives of convolutions, image by image, in float64
         others["Jacobian contraction, JAX"] = timed(lambda: contraction(net, x), 2)
         others |= peer("_width_tangents.py", "FTHETA_TANGENTS_PYTHON", name, arrays)
     for other, (cost, found) in others.items():
         error = np.abs(found - kernel).max() / size
-        print(f"   {other:44} {1e3 * cost:9.1f} ms   error {error:.1e}   ftheta is {cost / seconds:.2f}× as fast")
+        print(
+            f"   {other:44} {1e3 * cost:9.1f} ms   error {error:.1e}   ftheta is {cost / seconds:.2f}× as fast"
+        )
 
 
 def many_rows() -> None:
@@ -125,7 +139,9 @@ def many_rows() -> None:
         for memory in (MEMORY, FEW):
             seconds, more = pool.apply(many_rows_within, (memory,))
             allowed = f"{memory / 2**20:.0f} MiB allowed"
-            print(f"   dense, 2,048 rows: {seconds:.2f} s, at most {more:.0f} MiB at a time, {allowed}")
+            print(
+                f"   dense, 2,048 rows: {seconds:.2f} s, at most {more:.0f} MiB at a time, {allowed}"
+            )
 
 
 def many_rows_within(memory: int) -> tuple[float, float]:
@@ -162,12 +178,18 @@ def constructions() -> None:
     d = 20
     half = (d**-0.5,) * d
     f = Target(
-        "Gaussian", lambda x: jnp.exp(-jnp.vdot(x, x) / 2), tuple(-t for t in half), half, spectrum=Spectrum.gaussian(d)
+        "Gaussian",
+        lambda x: jnp.exp(-jnp.vdot(x, x) / 2),
+        tuple(-t for t in half),
+        half,
+        spectrum=Spectrum.gaussian(d),
     )
     for method in ("barron", "frank-wolfe"):
-        ask = lambda: ft.approximate(f, None, 1e-9, norm="L2", method=method, neurons=10_000, seconds=1e6)  # noqa: B023
-        seconds, made = timed(ask, 1)
-        print(f"   {method:12} {seconds:5.2f} s, {made.neurons:,} neurons, L² error at most {made.error.hi:.3e}")
+        ask = partial(ft.approximate, f, None, 1e-9, norm="L2", method=method)
+        seconds, made = timed(partial(ask, neurons=10_000, seconds=1e6), 1)
+        print(
+            f"   {method:12} {seconds:5.2f} s, {made.neurons:,} neurons, L² error at most {made.error.hi:.3e}"
+        )
 
 
 def particles() -> None:

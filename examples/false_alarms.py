@@ -27,7 +27,15 @@ from torch import nn
 import ftheta as ft
 from ftheta.logic import AuditFinding
 
-FACTS = ("performance", "data", "what", "active-units", "gradients-by-layer", "train-test-gap", "certified-rows")
+FACTS = (
+    "performance",
+    "data",
+    "what",
+    "active-units",
+    "gradients-by-layer",
+    "train-test-gap",
+    "certified-rows",
+)
 SEVERE = ("problem", "warning")
 FRESH = 20_000  # rows of a toy that are drawn to judge a statement about its law
 
@@ -50,8 +58,12 @@ class Standardised(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.as_tensor(x.mean(0)))
         self.register_buffer("size", torch.as_tensor(x.std(0) + 1e-9))
-        self.register_buffer("centre", torch.as_tensor(0.0 if y is None else float(y.mean()), dtype=torch.float64))
-        self.register_buffer("spread", torch.as_tensor(1.0 if y is None else float(y.std()), dtype=torch.float64))
+        self.register_buffer(
+            "centre", torch.as_tensor(0.0 if y is None else float(y.mean()), dtype=torch.float64)
+        )
+        self.register_buffer(
+            "spread", torch.as_tensor(1.0 if y is None else float(y.std()), dtype=torch.float64)
+        )
         self.network = network
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -78,12 +90,23 @@ def mlp(widths: tuple[int, ...], activation: type[nn.Module] = nn.ReLU) -> nn.Se
 def convolutional(normalised: bool) -> nn.Sequential:
     norm = [nn.BatchNorm2d(8)] if normalised else []
     return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), *norm, nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10)
+        nn.Conv2d(1, 8, 3, padding=1),
+        *norm,
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(128, 10),
     )
 
 
 def fit(
-    model: nn.Module, train: ft.Dataset, seed: int, *, steps: int, rate: float = 5e-3, jitter: float = 0.0
+    model: nn.Module,
+    train: ft.Dataset,
+    seed: int,
+    *,
+    steps: int,
+    rate: float = 5e-3,
+    jitter: float = 0.0,
 ) -> nn.Module:
     """AdamW with weight decay, and noise of size `jitter` on the inputs."""
     torch.manual_seed(seed)
@@ -100,7 +123,9 @@ def fit(
     return model.eval()
 
 
-def split(x: np.ndarray, y: np.ndarray, seed: int, share: float = 0.35) -> tuple[ft.Dataset, ft.Dataset]:
+def split(
+    x: np.ndarray, y: np.ndarray, seed: int, share: float = 0.35
+) -> tuple[ft.Dataset, ft.Dataset]:
     """Rows to judge on and rows of training, drawn at random."""
     order = np.random.default_rng(seed).permutation(len(y))
     some = order[: round(share * len(y))]
@@ -109,7 +134,11 @@ def split(x: np.ndarray, y: np.ndarray, seed: int, share: float = 0.35) -> tuple
 
 
 def tables(seed: int) -> Iterator[Healthy]:
-    for name, load in (("iris", load_iris), ("wine", load_wine), ("breast-cancer", load_breast_cancer)):
+    for name, load in (
+        ("iris", load_iris),
+        ("wine", load_wine),
+        ("breast-cancer", load_breast_cancer),
+    ):
         x, y = (np.asarray(part) for part in load(return_X_y=True))
         test, train = split(x, y, seed)
         torch.manual_seed(seed)
@@ -118,7 +147,12 @@ def tables(seed: int) -> Iterator[Healthy]:
     x, y = (np.asarray(part) for part in load_diabetes(return_X_y=True, scaled=False))
     test, train = split(x, y[:, None], seed)
     torch.manual_seed(seed)
-    yield Healthy("diabetes", fit(Standardised(mlp((10, 8, 1)), train.x, train.y), train, seed, steps=60), test, train)
+    yield Healthy(
+        "diabetes",
+        fit(Standardised(mlp((10, 8, 1)), train.x, train.y), train, seed, steps=60),
+        test,
+        train,
+    )
 
 
 def toys(seed: int) -> Iterator[Healthy]:
@@ -139,15 +173,25 @@ def digits(seed: int) -> Iterator[Healthy]:
     x, y = (np.asarray(part) for part in load_digits(return_X_y=True))
     test, train = split(x / 16, y, seed, 0.25)
     torch.manual_seed(seed)
-    yield Healthy("digits-mlp", fit(mlp((64, 40, 10)), train, seed, steps=150, jitter=0.15), test, train)
+    yield Healthy(
+        "digits-mlp", fit(mlp((64, 40, 10)), train, seed, steps=150, jitter=0.15), test, train
+    )
     shape = lambda data, *sides: ft.Dataset(data.name, data.x.reshape(-1, *sides), data.y)
     images = [shape(part, 1, 8, 8) for part in (test, train)]
-    yield Healthy("digits-cnn", fit(convolutional(False), images[1], seed, steps=60, rate=1e-2, jitter=0.1), *images)
     yield Healthy(
-        "digits-cnn-norm", fit(convolutional(True), images[1], seed, steps=40, rate=1e-2, jitter=0.1), *images
+        "digits-cnn",
+        fit(convolutional(False), images[1], seed, steps=60, rate=1e-2, jitter=0.1),
+        *images,
+    )
+    yield Healthy(
+        "digits-cnn-norm",
+        fit(convolutional(True), images[1], seed, steps=40, rate=1e-2, jitter=0.1),
+        *images,
     )
     rows = [shape(part, 8, 8) for part in (test, train)]
-    yield Healthy("digits-gru", fit(Recurrent(), rows[1], seed, steps=120, rate=1e-2, jitter=0.05), *rows)
+    yield Healthy(
+        "digits-gru", fit(Recurrent(), rows[1], seed, steps=120, rate=1e-2, jitter=0.05), *rows
+    )
 
 
 def networks() -> Iterator[Healthy]:
@@ -197,20 +241,26 @@ def _calibration_error(case: Healthy) -> float:
     right = shares.argmax(1) == y
     bins = np.minimum((15 * sure).astype(int), 14)
     return float(
-        sum(abs(right[bins == b].mean() - sure[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins))
+        sum(
+            abs(right[bins == b].mean() - sure[bins == b].mean()) * (bins == b).mean()
+            for b in np.unique(bins)
+        )
     )
 
 
 def main(many: int) -> None:
     tally: Counter[tuple[str, str, str]] = Counter()
     for k, case in zip(range(many), networks()):
-        found = ft.audit(case.model, case.data, train=case.train, only=FACTS, budget=None, workers=0)
+        found = ft.audit(
+            case.model, case.data, train=case.train, only=FACTS, budget=None, workers=0
+        )
         severe = [finding for finding in found.findings if finding.severity.value in SEVERE]
         for finding in severe:
             truth = {True: "true", False: "false", None: "open"}[is_true(case, finding)]
             tally[finding.rule, finding.severity.value, truth] += 1
             print(
-                f"{k:3} {case.name:16} {truth:6} {finding.severity.value:8} {finding.rule}: {finding.says}", flush=True
+                f"{k:3} {case.name:16} {truth:6} {finding.severity.value:8} {finding.rule}: {finding.says}",
+                flush=True,
             )
         broken = [missing for missing in found.skipped if "internal" in missing.reason]
         for missing in broken:

@@ -52,7 +52,9 @@ def split(seed: int = 0, noise: float = 0.0) -> tuple[ft.Dataset, ft.Dataset]:
 
 def _halves(x: np.ndarray, y: np.ndarray) -> tuple[ft.Dataset, ft.Dataset]:
     held_out = len(y) // 4
-    return ft.Dataset("test", x[:held_out], y[:held_out]), ft.Dataset("train", x[held_out:], y[held_out:])
+    return ft.Dataset("test", x[:held_out], y[:held_out]), ft.Dataset(
+        "train", x[held_out:], y[held_out:]
+    )
 
 
 def reshape(data: ft.Dataset, change: Callable[[np.ndarray], np.ndarray]) -> ft.Dataset:
@@ -141,7 +143,9 @@ def mlp(widths: tuple[int, ...] = WIDTHS, dropout: float = 0.0) -> nn.Sequential
     return nn.Sequential(*layers, nn.Linear(*last))
 
 
-def fit(train: ft.Dataset, *, steps: int = 200, decay: float = 1e-2, jitter: float = 0.15) -> nn.Module:
+def fit(
+    train: ft.Dataset, *, steps: int = 200, decay: float = 1e-2, jitter: float = 0.15
+) -> nn.Module:
     """A ReLU network of the usual widths, trained."""
     return train_module(mlp(), train, steps=steps, decay=decay, jitter=jitter)
 
@@ -156,7 +160,9 @@ class Block(nn.Module):
         super().__init__()
         convolutions = [nn.Conv2d(channels, channels, 3, padding=1) for _ in range(2)]
         first, second = convolutions
-        self.branch = nn.Sequential(first, nn.BatchNorm2d(channels), nn.ReLU(), second, nn.BatchNorm2d(channels))
+        self.branch = nn.Sequential(
+            first, nn.BatchNorm2d(channels), nn.ReLU(), second, nn.BatchNorm2d(channels)
+        )
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.relu(x + self.branch(x))
@@ -226,7 +232,9 @@ def resnet() -> Case:
     test, train = (reshape(part, as_images) for part in split())
     torch.manual_seed(0)
     stem = (nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
-    model = nn.Sequential(*stem, Block(8), Block(8), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(128, 10))
+    model = nn.Sequential(
+        *stem, Block(8), Block(8), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(128, 10)
+    )
     return Case("resnet", train_module(model, train, steps=60, jitter=0.1, batch=256), test, train)
 
 
@@ -258,14 +266,18 @@ def autoencoder() -> Case:
     """Sixty-four pixels through twelve numbers and back, with a smaller error than PCA of twelve directions."""
     test, train = (ft.Dataset(part.name, part.x, part.x) for part in split())
     layers = mlp((64, 128, 12, 128, 64))
-    model = train_module(layers, train, loss=nn.MSELoss(), steps=2500, rate=2e-3, decay=0.0, batch=128)
+    model = train_module(
+        layers, train, loss=nn.MSELoss(), steps=2500, rate=2e-3, decay=0.0, batch=128
+    )
     return Case("autoencoder", model, test, train)
 
 
 def deep() -> Case:
     """The healthy twin of an exploding initialisation: the same ten layers, as He initialises them."""
     test, train = split()
-    return Case("deep", train_module(_deep(gain=1.0), train, steps=150, rate=2e-3, jitter=0.15), test, train)
+    return Case(
+        "deep", train_module(_deep(gain=1.0), train, steps=150, rate=2e-3, jitter=0.15), test, train
+    )
 
 
 def _deep(gain: float) -> nn.Sequential:
@@ -333,7 +345,9 @@ def mislabelled() -> Case:
 def overconfident() -> Case:
     """A hard task, trained on until nothing in the rows of training is in doubt any more."""
     test, train = split(noise=0.35)
-    return Case("overconfident", fit(train, steps=300, decay=0.0, jitter=0.0), test, train, "miscalibration")
+    return Case(
+        "overconfident", fit(train, steps=300, decay=0.0, jitter=0.0), test, train, "miscalibration"
+    )
 
 
 def not_robust() -> Case:
@@ -362,7 +376,9 @@ def audit(case: Case, only: tuple[str, ...] = QUICK) -> Audit:
     train = None if case.name in ("noisy", "overconfident") else case.train
     skip = () if train is not None else ("shared-rows", "two-samples", "train-test-gap")
     facts = (*only, *case.more)
-    found = ft.audit(case.model, case.data, train=train, only=facts, skip=skip, budget=None, workers=0)
+    found = ft.audit(
+        case.model, case.data, train=train, only=facts, skip=skip, budget=None, workers=0
+    )
     return replace(found, subject=case.name)
 
 

@@ -41,7 +41,10 @@ def train(net: Description, x: np.ndarray, y: np.ndarray, steps: int = 600) -> D
     params = jax.tree.map(jnp.asarray, net.params)
     (params, _), _ = jax.lax.scan(step, (params, optimiser.init(params)), length=steps)
     return Description(
-        tuple(Dense(np.asarray(W), np.asarray(b), a.activation) for (W, b), a in zip(params, net.layers))
+        tuple(
+            Dense(np.asarray(W), np.asarray(b), a.activation)
+            for (W, b), a in zip(params, net.layers)
+        )
     )
 
 
@@ -53,4 +56,6 @@ if __name__ == "__main__":
     print(f"test accuracy {accuracy:.4f} on {len(y_test)} rows")
     HERE.mkdir(exist_ok=True)
     save(net, HERE / "digits_mlp.npz")
-    np.savez_compressed(HERE / "digits_test.npz", x=x_test.astype(np.float32), y=y_test.astype(np.int8))
+    np.savez_compressed(
+        HERE / "digits_test.npz", x=x_test.astype(np.float32), y=y_test.astype(np.int8)
+    )

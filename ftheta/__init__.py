@@ -75,8 +75,27 @@ _HOME = {
 }
 
 _TAKE_MODULES = (
-    *("attack", "bounds", "certified_radius", "check", "constants", "count_pieces", "decompile", "equal"),
-    *("equivariance_defect", "fit", "lipschitz", "ntk", "range", "reach", "risk_bounds", "robustness", "simplify"),
+    *(
+        "attack",
+        "bounds",
+        "certified_radius",
+        "check",
+        "constants",
+        "count_pieces",
+        "decompile",
+        "equal",
+    ),
+    *(
+        "equivariance_defect",
+        "fit",
+        "lipschitz",
+        "ntk",
+        "range",
+        "reach",
+        "risk_bounds",
+        "robustness",
+        "simplify",
+    ),
     *("smooth", "verify"),
 )
 """Functions of a network, which take a module of torch in its place."""

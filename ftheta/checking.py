@@ -62,7 +62,9 @@ def _chosen(given: Any) -> Theorem:
     if isinstance(given, str):
         return theorem(given)
     remedy = 'give its id, such as "gd-strongly-convex", or the theorem: ft.theorems()["gd-strongly-convex"]'
-    raise UsageError("It is not clear which theorem to check.", got=f"a {type(given).__name__}", remedy=remedy)
+    raise UsageError(
+        "It is not clear which theorem to check.", got=f"a {type(given).__name__}", remedy=remedy
+    )
 
 
 def _with(subject: Subject | None, data: Any) -> Network:
@@ -95,11 +97,18 @@ def _warnings(subject: Subject | None) -> tuple[str, ...]:
 
 def _words(given: Any) -> str:
     """As they can be printed: a name of a file that is not UTF-8 has halves of characters in it."""
-    return str(given).encode(errors="backslashreplace").decode() if isinstance(given, (str, os.PathLike)) else ""
+    return (
+        str(given).encode(errors="backslashreplace").decode()
+        if isinstance(given, (str, os.PathLike))
+        else ""
+    )
 
 
 def measured(seed: int, id: str, **knobs: Any) -> dict[str, float | str]:
     """A cell of a sweep over a theorem's knobs (`train = "ftheta.checking:measured"`): its verdict and its numbers."""
     result = check(id, seed=seed, **knobs)
     numbers = {**result.numbers, **result.example_numbers}
-    return {"verdict": result.verdict.value, **{name: number.middle for name, number in numbers.items()}}
+    return {
+        "verdict": result.verdict.value,
+        **{name: number.middle for name, number in numbers.items()},
+    }

@@ -36,7 +36,9 @@ else:
     special = _LazyModule("scipy.special")
 
 
-def import_when_used(package: str, home: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def import_when_used(
+    package: str, home: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a room that imports each of its names from the module `home[name]` at first use.
 
     A name without a module in it, `""`, is a module of the room itself.
@@ -88,4 +90,6 @@ def double_precision() -> Iterator[None]:
         if before is not None:
             os.environ[_X64] = before
         if "jax" in sys.modules:
-            jax.config.update("jax_enable_x64", (before or "0").lower() in ("1", "true", "yes", "on", "y", "t"))
+            jax.config.update(
+                "jax_enable_x64", (before or "0").lower() in ("1", "true", "yes", "on", "y", "t")
+            )

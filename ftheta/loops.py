@@ -59,6 +59,9 @@ class _Outlining(CompilerBase):
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.passes = [(_OutlinedLowering if step is NativeLowering else step, why) for step, why in passes.passes]
+        passes.passes = [
+            (_OutlinedLowering if step is NativeLowering else step, why)
+            for step, why in passes.passes
+        ]
         passes.finalize()
         return [passes]

@@ -75,8 +75,12 @@ def run(
         evidence = NO_EVIDENCE
         if force or not _any_failed(findings):
             rng = np.random.default_rng([seed, 1])
-            evidence = theorem.measure(_adapt(theorem, chosen), rng, **named_knobs(theorem.measure, values))
-        illustrated = evidence.examples() if examples and evidence.examples is not None else Examples()
+            evidence = theorem.measure(
+                _adapt(theorem, chosen), rng, **named_knobs(theorem.measure, values)
+            )
+        illustrated = (
+            evidence.examples() if examples and evidence.examples is not None else Examples()
+        )
     provenance = Provenance(
         versions=dict(_versions()),
         seed=seed,
@@ -85,7 +89,9 @@ def run(
         subject_kind=type(chosen).__name__,
         subject_hash=fingerprint,
         forced=force,
-        wall_seconds=time.perf_counter() - started + (0.0 if assessment is None else assessment.seconds),
+        wall_seconds=time.perf_counter()
+        - started
+        + (0.0 if assessment is None else assessment.seconds),
         origin=origin,
     )
     asked = tuple(zip(theorem.list_hypotheses(chosen), findings, strict=True))
@@ -110,7 +116,9 @@ def assess(theorem: Theorem, subject: Subject) -> Assessment:
     started = time.perf_counter()
     with double_precision(), np.errstate(all="ignore"):
         _accept(theorem, subject, {})
-        findings = _findings(theorem, _as_taken(theorem, subject), parse_knobs(theorem.settings, {}))
+        findings = _findings(
+            theorem, _as_taken(theorem, subject), parse_knobs(theorem.settings, {})
+        )
     return Assessment(findings, time.perf_counter() - started)
 
 
@@ -129,7 +137,9 @@ def _adapt(theorem: Theorem, subject: Any) -> Any:
     return subject if adapter is None else _apply_adapter(adapter, subject)
 
 
-@lru_cache(maxsize=4)  # hypotheses and evidence are about the same subject, and may remember what they found of it
+@lru_cache(
+    maxsize=4
+)  # hypotheses and evidence are about the same subject, and may remember what they found of it
 def _apply_adapter(adapter: Adapter, subject: Any) -> Any:
     return adapter.adapt(subject)
 
@@ -153,7 +163,9 @@ def ensure_seed(seed: int) -> None:
     """A seed is from 0 to 2⁶³ − 1: it is printed and stored."""
     if not 0 <= seed <= MOST_SEED:
         got = seed if abs(seed) <= MOST_SEED else "a number of more than 63 bits"
-        raise UsageError("A seed is a whole number, 0 or above, of at most 63 bits.", got=got, remedy="--seed 0")
+        raise UsageError(
+            "A seed is a whole number, 0 or above, of at most 63 bits.", got=got, remedy="--seed 0"
+        )
 
 
 def _preset(theorem: Theorem, name: str | None) -> Mapping[str, Value]:
@@ -194,7 +206,9 @@ Asked = tuple[tuple[Hypothesis, Finding], ...]
 """Hypotheses, and what was found of each."""
 
 
-def _result(theorem: Theorem, asked: Asked, evidence: Evidence, examples: Examples, provenance: Provenance) -> Result:
+def _result(
+    theorem: Theorem, asked: Asked, evidence: Evidence, examples: Examples, provenance: Provenance
+) -> Result:
     claims = _judge(evidence.claims)
     verdict = conclude([finding for _, finding in asked], [j.judgement for j in claims])
     return Result(
@@ -228,7 +242,9 @@ def _judge(claims: tuple[Claim, ...]) -> tuple[Judged, ...]:
 def _failure(asked: Asked, verdict: Verdict) -> str:
     if verdict is not Verdict.INAPPLICABLE:
         return ""
-    return "; ".join(f"{h.name}: {f.note}" for h, f in asked if f.status is Status.FAILED and not f.awaits)
+    return "; ".join(
+        f"{h.name}: {f.note}" for h, f in asked if f.status is Status.FAILED and not f.awaits
+    )
 
 
 @cache

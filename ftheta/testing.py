@@ -39,7 +39,9 @@ def assert_audit(model: Any, data: Any = None, *thresholds: str, **options: Any)
     found = require(audit(model, data, **options), wanted)
     assert isinstance(found, Audit)
     unusable = [finding.says for finding in found.findings if finding.rule in UNUSABLE]
-    failed = [f"{r.text}: {r.met.value}, {r.says}" for r in found.requirements if r.met is not Met.MET]
+    failed = [
+        f"{r.text}: {r.met.value}, {r.says}" for r in found.requirements if r.met is not Met.MET
+    ]
     if unusable or failed:
         raise AssertionError("\n".join([*unusable, *failed]))
     return found
@@ -105,7 +107,10 @@ def _faults_of_presets(theorem: Theorem) -> Iterator[str]:
         return
     if run(theorem, breaker=True).verdict is not Verdict.INAPPLICABLE:
         yield "no hypothesis fails on the negative control"
-    if run(theorem, breaker=True, force=True).verdict is not Verdict.REFUTED and not theorem.unbreakable:
+    if (
+        run(theorem, breaker=True, force=True).verdict is not Verdict.REFUTED
+        and not theorem.unbreakable
+    ):
         yield "forced on the negative control, no claim is refuted; if none can be, say why: unbreakable="
 
 

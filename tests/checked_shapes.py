@@ -68,7 +68,11 @@ CHECKS = _Checks()
 
 def install(packages: Sequence[str]) -> None:
     """From now on the modules of these packages are imported with checks."""
-    loaded = [name for name in sys.modules if name.startswith(tuple(f"{package}." for package in packages))]
+    loaded = [
+        name
+        for name in sys.modules
+        if name.startswith(tuple(f"{package}." for package in packages))
+    ]
     assert not loaded, f"imported without checks: {loaded}"
     sys.meta_path.insert(0, _Finder(tuple(packages)))
 
@@ -77,8 +81,12 @@ class _Finder(MetaPathFinder):
     def __init__(self, packages: tuple[str, ...]) -> None:
         self.packages = packages
 
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None):
-        if fullname not in self.packages and not fullname.startswith(tuple(f"{p}." for p in self.packages)):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ):
+        if fullname not in self.packages and not fullname.startswith(
+            tuple(f"{p}." for p in self.packages)
+        ):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
@@ -118,7 +126,10 @@ def wrap_functions(module: ModuleType) -> None:
 
 def _wrap_methods(owner: type) -> None:
     for name, value in list(vars(owner).items()):
-        if name in ("__init__", "__new__"):  # JAX puts other things than arrays into the places of a named tuple
+        if name in (
+            "__init__",
+            "__new__",
+        ):  # JAX puts other things than arrays into the places of a named tuple
             continue
         plain = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         if isinstance(value, cached_property):
@@ -126,7 +137,9 @@ def _wrap_methods(owner: type) -> None:
                 value.func = _wrap(value.func)
         elif isinstance(value, property):
             if value.fget is not None and states_shape(value.fget):
-                setattr(owner, name, property(_wrap(value.fget), value.fset, value.fdel, value.__doc__))
+                setattr(
+                    owner, name, property(_wrap(value.fget), value.fset, value.fdel, value.__doc__)
+                )
         elif inspect.isfunction(plain) and states_shape(plain):
             wrapped = _wrap(plain)
             setattr(owner, name, type(value)(wrapped) if plain is not value else wrapped)
@@ -141,7 +154,10 @@ def _check_fields(owner: type) -> None:
     def made(**values: Any) -> None:
         pass
 
-    parameters = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]) for name in hints]
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])
+        for name in hints
+    ]
     made.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     made.__module__ = owner.__module__
     made.__qualname__ = owner.__qualname__
@@ -160,9 +176,13 @@ def _check_fields(owner: type) -> None:
 def _wrap(function: Any) -> Any:
     """The function with its arrays checked; everything else is left to it."""
     stated = inspect.signature(function)
-    arrays = [p if _has_shape(p.annotation) else p.replace(annotation=Any) for p in stated.parameters.values()]
+    arrays = [
+        p if _has_shape(p.annotation) else p.replace(annotation=Any)
+        for p in stated.parameters.values()
+    ]
     result = stated.return_annotation if _has_shape(stated.return_annotation) else Any
-    function.__signature__ = stated.replace(parameters=arrays, return_annotation=result)  # what is checked
+    # what is checked
+    function.__signature__ = stated.replace(parameters=arrays, return_annotation=result)
     checked = jaxtyping.jaxtyped(function, typechecker=beartype)
     del function.__signature__, checked.__signature__
     refusal = f"Type-check error whilst checking the parameters of {function.__module__}.{function.__qualname__}."

@@ -20,7 +20,9 @@ install(CORES)
 from ftheta.processes.caching import compiled_kept, trim  # noqa: E402
 from ftheta.processes.environment import UNTRACED  # noqa: E402
 
-settings.register_profile("house", deadline=None, derandomize="CI" in os.environ, max_examples=WITH_EVERY_CHANGE)
+settings.register_profile(
+    "house", deadline=None, derandomize="CI" in os.environ, max_examples=WITH_EVERY_CHANGE
+)
 settings.register_profile("night", deadline=None, max_examples=AT_NIGHT)  # by --hypothesis-profile
 settings.load_profile("house")
 

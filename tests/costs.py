@@ -12,7 +12,9 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--costs", metavar="FILE", help="append test and processor seconds to this file")
+    parser.addoption(
+        "--costs", metavar="FILE", help="append test and processor seconds to this file"
+    )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -39,5 +39,7 @@ class Trial:
 
 def all_trials() -> Sequence[Trial]:
     """Every trial of the package, in the order of its modules."""
-    names = sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_"))
+    names = sorted(
+        info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")
+    )
     return [trial for name in names for trial in import_module(f"{__name__}.{name}").TRIALS]

@@ -62,7 +62,11 @@ def _run(tallies: list[Tally], options: argparse.Namespace) -> None:
             tally.attempt(options.seed, tally.tried)
             if options.cases is not None and tally.tried >= options.cases:
                 break
-        print(f"{tally.trial.name}: {tally.tried:,} tried, {len(tally.wrong):,} wrong", file=sys.stderr, flush=True)
+        print(
+            f"{tally.trial.name}: {tally.tried:,} tried, {len(tally.wrong):,} wrong",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def _selected(words: list[str]) -> list[Trial]:
@@ -71,13 +75,18 @@ def _selected(words: list[str]) -> list[Trial]:
         return trials
     found = [trial for trial in trials if any(word in trial.name for word in words)]
     if not found:
-        sys.exit("trials: none has this name; there are:\n  " + "\n  ".join(trial.name for trial in trials))
+        sys.exit(
+            "trials: none has this name; there are:\n  "
+            + "\n  ".join(trial.name for trial in trials)
+        )
     return found
 
 
 def _print_table(tallies: list[Tally]) -> None:
     width = max(len(tally.trial.name) for tally in tallies)
-    print(f"\n{'trial':{width}}  {'tried':>9}  {'wrong':>6}  {'seconds':>8}  a wrong answer would be")
+    print(
+        f"\n{'trial':{width}}  {'tried':>9}  {'wrong':>6}  {'seconds':>8}  a wrong answer would be"
+    )
     for tally in tallies:
         counts = f"{tally.tried:>9,}  {len(tally.wrong):>6,}  {tally.seconds:>8.1f}"
         print(f"{tally.trial.name:{width}}  {counts}  {tally.trial.says}")
@@ -88,15 +97,22 @@ def _print_table(tallies: list[Tally]) -> None:
 
 def _write(tallies: list[Tally], options: argparse.Namespace) -> None:
     rows = [
-        {"trial": t.trial.name, "tried": t.tried, "seconds": round(t.seconds, 1), "wrong": t.wrong} for t in tallies
+        {"trial": t.trial.name, "tried": t.tried, "seconds": round(t.seconds, 1), "wrong": t.wrong}
+        for t in tallies
     ]
-    Path(options.json).write_text(json.dumps({"seed": options.seed, "trials": rows}, indent=1) + "\n", "utf-8")
+    Path(options.json).write_text(
+        json.dumps({"seed": options.seed, "trials": rows}, indent=1) + "\n", "utf-8"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trials", description=__doc__)
-    parser.add_argument("--only", nargs="*", default=[], help="trials whose name contains one of these words")
-    parser.add_argument("--minutes", type=float, default=60, help="time for all of them together (default 60)")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="trials whose name contains one of these words"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="time for all of them together (default 60)"
+    )
     parser.add_argument("--cases", type=int, help="at most so many cases of each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="repeat this case alone")

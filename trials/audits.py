@@ -34,7 +34,9 @@ def _scaling(rng: np.random.Generator, width: int) -> Scaling:
 def _layers(rng: np.random.Generator, widths: tuple[int, ...]) -> Description:
     weights = [rng.normal(size=(n, m)) for m, n in pairwise(widths)]
     words = ["relu"] * (len(weights) - 1) + ["identity"]
-    return Description(tuple(Dense(W, rng.normal(size=len(W)), word) for W, word in zip(weights, words)))
+    return Description(
+        tuple(Dense(W, rng.normal(size=len(W)), word) for W, word in zip(weights, words))
+    )
 
 
 def parameters_behind_a_scaling(rng: np.random.Generator) -> str | None:
@@ -47,10 +49,17 @@ def parameters_behind_a_scaling(rng: np.random.Generator) -> str | None:
     scaled = rng.normal(size=(ROWS, layers.widths[0]))
     x = scaled
     for operation, constant in reversed(scaling.steps):
-        undo: dict[str, Any] = {"add": np.subtract, "sub": np.add, "mul": np.divide, "div": np.multiply}
+        undo: dict[str, Any] = {
+            "add": np.subtract,
+            "sub": np.add,
+            "mul": np.divide,
+            "div": np.multiply,
+        }
         x = undo[operation](x, constant)
     y = rng.normal(size=(ROWS, layers.widths[-1]))
-    net = Network.described(ScaledLayers(scaling, layers), "scaled").with_data(Dataset("rows", x, y))
+    net = Network.described(ScaledLayers(scaling, layers), "scaled").with_data(
+        Dataset("rows", x, y)
+    )
     with jax.enable_x64(True):
         found = Objective.of(net).gradient()
     wanted = _gradient_by_hand(layers, scaling(x), y)
@@ -59,7 +68,11 @@ def parameters_behind_a_scaling(rng: np.random.Generator) -> str | None:
     gap = float(np.abs(found - wanted).max())
     size = float(np.abs(wanted).max())
     allowed = (1e-9 + 100 * _rounding(scaling, x)) * size  # weights are of size one, and few
-    return None if gap <= allowed else f"steps {scaling.steps}: the gradient is off by {gap:.3g} of {size:.3g}"
+    return (
+        None
+        if gap <= allowed
+        else f"steps {scaling.steps}: the gradient is off by {gap:.3g} of {size:.3g}"
+    )
 
 
 def _rounding(scaling: Scaling, x: np.ndarray) -> float:
@@ -108,5 +121,10 @@ TRIALS = (
         parameters_behind_a_scaling,
         few=4,
     ),
-    Trial("audits: budgets of work", "a count that depends on how busy the machine is", work_on_a_busy_machine, few=10),
+    Trial(
+        "audits: budgets of work",
+        "a count that depends on how busy the machine is",
+        work_on_a_busy_machine,
+        few=10,
+    ),
 )

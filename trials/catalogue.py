@@ -29,7 +29,9 @@ class _Worker:
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
 
-    def attempt(self, function: Callable[[np.random.Generator], str | None], rng: np.random.Generator) -> str | None:
+    def attempt(
+        self, function: Callable[[np.random.Generator], str | None], rng: np.random.Generator
+    ) -> str | None:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(1, get_context("spawn"))
             self._pool.submit(_import_theorems).result()  # not part of a case
@@ -105,7 +107,11 @@ def _run_with_knobs(rng: np.random.Generator) -> str | None:
 def draw_network(rng: np.random.Generator) -> Network:
     """A dense network with something odd about it: zeros, copies, huge or tiny weights, one neuron, many layers."""
     depth = int(rng.integers(1, 5))
-    widths = [int(rng.integers(1, 5)), *(int(rng.integers(1, 7)) for _ in range(depth)), int(rng.integers(1, 4))]
+    widths = [
+        int(rng.integers(1, 5)),
+        *(int(rng.integers(1, 7)) for _ in range(depth)),
+        int(rng.integers(1, 4)),
+    ]
     word = str(rng.choice(np.array(ACTIVATIONS)))
     scale = 10.0 ** float(rng.choice(np.array([0, 0, 0, -8, -3, 3, 8])))
     offset = 10.0 ** float(rng.choice(np.array([0, 0, 0, -8, 6, 12])))
@@ -124,7 +130,9 @@ def draw_network(rng: np.random.Generator) -> Network:
         if rng.random() < 0.2:
             b = 0 * b
         layers.append(Dense(W, b, word if k + 2 < len(widths) else "identity"))
-    return Network.described(Description(tuple(layers)), name=f"{'-'.join(map(str, widths))} {word}")
+    return Network.described(
+        Description(tuple(layers)), name=f"{'-'.join(map(str, widths))} {word}"
+    )
 
 
 def _draw_data(rng: np.random.Generator, net: Network) -> Dataset:
@@ -134,7 +142,11 @@ def _draw_data(rng: np.random.Generator, net: Network) -> Dataset:
         x[:] = x[0]
     with jax.enable_x64(True):
         outputs = np.asarray(jax.vmap(net)(jnp.asarray(x))).reshape(rows, -1)
-    y = rng.integers(outputs.shape[1], size=rows) if outputs.shape[1] > 1 else rng.standard_normal(rows)
+    y = (
+        rng.integers(outputs.shape[1], size=rows)
+        if outputs.shape[1] > 1
+        else rng.standard_normal(rows)
+    )
     return Dataset("drawn", x, y)
 
 
@@ -153,6 +165,13 @@ def _run_on_network(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("catalogue: random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=3),
-    Trial("catalogue: odd networks", "a theorem refuted, or a foreign exception", attempt_network, few=3),
+    Trial(
+        "catalogue: random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=3
+    ),
+    Trial(
+        "catalogue: odd networks",
+        "a theorem refuted, or a foreign exception",
+        attempt_network,
+        few=3,
+    ),
 )

@@ -18,18 +18,30 @@ from ftheta.subjects import Dataset, Network, Training
 from ftheta.theorems.gradients.backprop_mlp import backprop_mlp
 from ftheta.theorems.gradients.gradient_product_bound import gradient_product_bound
 from ftheta.theorems.optimisation.gd_strongly_convex import claim_contraction, gd_strongly_convex
-from ftheta.theorems.perceptrons.network_description_realisation import network_description_realisation
+from ftheta.theorems.perceptrons.network_description_realisation import (
+    network_description_realisation,
+)
 from ftheta.theorems.robustness.lipschitz_bounds import lipschitz_bounds
 from ftheta.training import gradient_descent
 
 from . import Trial
 
-THEOREMS = {t.id: t for t in (lipschitz_bounds, gradient_product_bound, network_description_realisation, backprop_mlp)}
+THEOREMS = {
+    t.id: t
+    for t in (
+        lipschitz_bounds,
+        gradient_product_bound,
+        network_description_realisation,
+        backprop_mlp,
+    )
+}
 """About every described network: none of them can fail on one."""
 KNOBS: dict[str, dict[str, Any]] = {"lipschitz-bounds": {"points": 16, "climbs": 2}}
 
 
-def _network(rng: np.random.Generator, activations: tuple[str, ...] = ("relu", "tanh", "identity")) -> Description:
+def _network(
+    rng: np.random.Generator, activations: tuple[str, ...] = ("relu", "tanh", "identity")
+) -> Description:
     """Layers with offsets up to 10¹⁵, slopes down to 10⁻⁸, weights born in float32, and offsets that cancel later."""
     widths = [int(w) for w in rng.integers(1, 5, size=rng.integers(2, 5))]
     layers = []
@@ -65,7 +77,9 @@ def refuted_by_rounding(rng: np.random.Generator) -> str | None:
     result = run(THEOREMS[id], subject, seed=int(rng.integers(1000)), **KNOBS.get(id, {}))
     if result.verdict is not Verdict.REFUTED:
         return None
-    reasons = "; ".join(j.claim.what for j in result.claims if j.judgement.verdict is Verdict.REFUTED)
+    reasons = "; ".join(
+        j.claim.what for j in result.claims if j.judgement.verdict is Verdict.REFUTED
+    )
     return f"{id} refuted on widths {net.widths}: {reasons}"
 
 
@@ -78,11 +92,17 @@ def enclosed_wrongly(rng: np.random.Generator) -> str | None:
     if truth[0] not in found:
         return f"f(x) = {float(truth[0])!r} is not in [{found.lo!r}, {found.hi!r}]"
     rise = sum(((a - b) ** 2 for a, b in zip(truth, _exact(net, y))), Fraction(0))
-    length = sum(((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x.tolist(), y.tolist())), Fraction(0))
+    length = sum(
+        ((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x.tolist(), y.tolist())), Fraction(0)
+    )
     slope = enclosed_slopes(lambda v: net.apply(net.params, v), x[None], y[None])[0]
     below = Fraction(slope.lo) ** 2 <= rise / length
     above = not np.isfinite(slope.hi) or rise / length <= Fraction(slope.hi) ** 2
-    return None if below and above else f"slope² = {float(rise / length)!r} is not in the square of {slope}"
+    return (
+        None
+        if below and above
+        else f"slope² = {float(rise / length)!r} is not in the square of {slope}"
+    )
 
 
 def entry_overlooked(rng: np.random.Generator) -> str | None:
@@ -120,14 +140,20 @@ def descent_overlooked(rng: np.random.Generator) -> str | None:
     held = [claim.what for claim in claims if claim.judge().verdict.holds]
     if gamma**0.5 * (1 + 1e-6) < true_factor and held:
         return f"κ = {L / mu:.3g}, the first step has factor {true_factor:.6g}, yet holds: {held}"
-    return None if claims[1].judge().verdict is not Verdict.CERTIFIED else f"one-step factor {true_factor} certified"
+    return (
+        None
+        if claims[1].judge().verdict is not Verdict.CERTIFIED
+        else f"one-step factor {true_factor} certified"
+    )
 
 
 def descent_refuted(rng: np.random.Generator) -> str | None:
     """Gradient descent on a true quadratic, far from 0, ill-conditioned, with any step: never refuted."""
     d = int(rng.integers(1, 6))
     kappa = 1.0 if rng.random() < 0.3 else 10.0 ** rng.uniform(0, 8)
-    curvatures = 10.0 ** rng.uniform(-3, 3) * np.sort(10.0 ** rng.uniform(0, np.log10(kappa) + 1e-12, d))
+    curvatures = 10.0 ** rng.uniform(-3, 3) * np.sort(
+        10.0 ** rng.uniform(0, np.log10(kappa) + 1e-12, d)
+    )
     centre = 10.0 ** rng.uniform(-3, 8) * rng.normal(size=d)
     objective = lambda theta: jnp.sum(curvatures * (theta - centre) ** 2) / 2
     start = centre + rng.normal(size=d)
@@ -140,7 +166,10 @@ def descent_refuted(rng: np.random.Generator) -> str | None:
 
 
 def _enclosure(rng: np.random.Generator, basis: Basis | None = None) -> Enclosure:
-    ends = sorted(float(v) for v in rng.choice([-1.0, 0.0, 1.0, 1 + 1e-12, 3.0, 1e12], 2) + rng.choice([0.0, 1e-9]))
+    ends = sorted(
+        float(v)
+        for v in rng.choice([-1.0, 0.0, 1.0, 1 + 1e-12, 3.0, 1e12], 2) + rng.choice([0.0, 1e-9])
+    )
     lo, hi = ends if rng.random() < 0.5 else (ends[0], ends[0])
     chosen = basis or Basis(str(rng.choice([b.value for b in Basis])))
     return Enclosure(lo, hi, chosen, 7 if chosen is Basis.SAMPLED else None)
@@ -151,8 +180,12 @@ def judged_wrongly(rng: np.random.Generator) -> str | None:
     kind: Any = AtMost if rng.random() < 0.5 else Identity
     left = _enclosure(rng)
     right = _enclosure(rng)
-    one, other = (_enclosure(rng, Basis.EXACT if rng.random() < 0.5 else Basis.FLOAT) for _ in range(2))
-    claim = kind("x", left, right, witness=Witness({}, one, other, "again") if rng.random() < 0.5 else None)
+    one, other = (
+        _enclosure(rng, Basis.EXACT if rng.random() < 0.5 else Basis.FLOAT) for _ in range(2)
+    )
+    claim = kind(
+        "x", left, right, witness=Witness({}, one, other, "again") if rng.random() < 0.5 else None
+    )
     apart = lambda a, b: a.lo > b.hi or (kind is Identity and b.lo > a.hi)
     exactly = lambda a, b: a.basis is b.basis is Basis.EXACT and apart(a, b)
     shown = exactly(left, right) or (claim.witness is not None and exactly(one, other))
@@ -162,16 +195,40 @@ def judged_wrongly(rng: np.random.Generator) -> str | None:
     if exactly(left, right) and verdict is not Verdict.REFUTED:
         return f"exact sides are apart, yet {verdict}: {claim}"
     strict = left.hi <= right.lo if kind is AtMost else left.lo == left.hi == right.lo == right.hi
-    return f"proved, but not of every pair: {claim}" if verdict is Verdict.PROVED and not strict else None
+    return (
+        f"proved, but not of every pair: {claim}"
+        if verdict is Verdict.PROVED and not strict
+        else None
+    )
 
 
 TRIALS = (
     Trial(
-        "claims: refuted by rounding", "a true theorem refuted on a network with huge offsets", refuted_by_rounding, 4
+        "claims: refuted by rounding",
+        "a true theorem refuted on a network with huge offsets",
+        refuted_by_rounding,
+        4,
     ),
-    Trial("claims: enclosed values", "a rational value or slope outside its enclosure", enclosed_wrongly, 10),
-    Trial("claims: entry overlooked", "a bound broken at one place, and held to hold", entry_overlooked, 300),
-    Trial("claims: descent overlooked", "a rate of descent that fails at a step, and holds", descent_overlooked, 2),
+    Trial(
+        "claims: enclosed values",
+        "a rational value or slope outside its enclosure",
+        enclosed_wrongly,
+        10,
+    ),
+    Trial(
+        "claims: entry overlooked",
+        "a bound broken at one place, and held to hold",
+        entry_overlooked,
+        300,
+    ),
+    Trial(
+        "claims: descent overlooked",
+        "a rate of descent that fails at a step, and holds",
+        descent_overlooked,
+        2,
+    ),
     Trial("claims: descent refuted", "a true rate of descent refuted", descent_refuted, 2),
-    Trial("claims: judgements", "a judgement that says more than its enclosures", judged_wrongly, 500),
+    Trial(
+        "claims: judgements", "a judgement that says more than its enclosures", judged_wrongly, 500
+    ),
 )

@@ -29,11 +29,69 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("check", "gd-strongly-convex", "--preset", "textbook", "--seed", "3"),
     ("check", "lipschitz-bounds", "--on", "no.npz", "--with-data", "digits-test"),
     ("graph", "x*y + 1", "--at", "x=1,y=2"),
-    ("pieces", "no.npz", "--box=-1,1", "--max-seconds", "0.1", "--through", "0,1", "--colour", "slope"),
-    ("fit", "no.npz", "--widths", "3", "--steps", "1", "--step", "0.1", "--batch", "5", "--checkpoint", "run.npz"),
-    ("approximate", "x", "--box", "0,1", "--eps", "0.5", "--seconds", "0.1", "--neurons", "3", "--out", "net.npz"),
-    ("audit", "no.npz", "--budget", "1s", "--only", "activations", "--seed", "1", "--out", "page.html"),
-    ("sweep", "trials.commands:cell", "--grid", "a=1,2", "--seeds", "2", "--store", "runs.db", "--out", "t.csv"),
+    (
+        "pieces",
+        "no.npz",
+        "--box=-1,1",
+        "--max-seconds",
+        "0.1",
+        "--through",
+        "0,1",
+        "--colour",
+        "slope",
+    ),
+    (
+        "fit",
+        "no.npz",
+        "--widths",
+        "3",
+        "--steps",
+        "1",
+        "--step",
+        "0.1",
+        "--batch",
+        "5",
+        "--checkpoint",
+        "run.npz",
+    ),
+    (
+        "approximate",
+        "x",
+        "--box",
+        "0,1",
+        "--eps",
+        "0.5",
+        "--seconds",
+        "0.1",
+        "--neurons",
+        "3",
+        "--out",
+        "net.npz",
+    ),
+    (
+        "audit",
+        "no.npz",
+        "--budget",
+        "1s",
+        "--only",
+        "activations",
+        "--seed",
+        "1",
+        "--out",
+        "page.html",
+    ),
+    (
+        "sweep",
+        "trials.commands:cell",
+        "--grid",
+        "a=1,2",
+        "--seeds",
+        "2",
+        "--store",
+        "runs.db",
+        "--out",
+        "t.csv",
+    ),
     ("sweep", "--status", "--store", "runs.db"),
     ("doctor", "--json"),
 )
@@ -79,7 +137,9 @@ class Inline:
         self._cells += len(cells)
         if self._cells > MOST_CELLS:
             raise KeyboardInterrupt
-        self._events = [Event("cell", task, i, Outcome({"value": 1.0}, None, 0.0)) for i in range(len(cells))]
+        self._events = [
+            Event("cell", task, i, Outcome({"value": 1.0}, None, 0.0)) for i in range(len(cells))
+        ]
         self._events.append(Event("end", task))
 
     def events(self, timeout: float) -> list[Any]:
@@ -140,7 +200,9 @@ def attempt_document(rng: np.random.Generator) -> str | None:
         if change < 0.6 and equals:
             lines[place] = f"{name} = {VALUES[rng.integers(len(VALUES))]}"
         elif change < 0.75:
-            lines.insert(place, f"{PARTS[rng.integers(len(PARTS))]} = {VALUES[rng.integers(len(VALUES))]}")
+            lines.insert(
+                place, f"{PARTS[rng.integers(len(PARTS))]} = {VALUES[rng.integers(len(VALUES))]}"
+            )
         elif change < 0.85 and len(lines) > 1:
             del lines[place]
         else:
@@ -149,7 +211,20 @@ def attempt_document(rng: np.random.Generator) -> str | None:
     return outcome(["sweep", "it.toml", "--store", "runs.db", "--json"], {"it.toml": text})
 
 
-PARTS = ("train", "networks", "grid", "seeds", "version", "a", "data", "widths", "steps", "seed", "_x", "networks.data")
+PARTS = (
+    "train",
+    "networks",
+    "grid",
+    "seeds",
+    "version",
+    "a",
+    "data",
+    "widths",
+    "steps",
+    "seed",
+    "_x",
+    "networks.data",
+)
 
 
 def _scrambled(line: str, rng: np.random.Generator) -> str:
@@ -183,12 +258,19 @@ def _store() -> bytes:
         with Store(path) as store:
             study = store.study("digest", "name", {"about": 1}, grid.names)
             results = {"value": 1.0, "flag": True, "array": np.arange(4.0)}
-            study.commit([(grid.key(i), grid[i], Outcome(results, None, 0.1)) for i in range(len(grid))])
+            study.commit(
+                [(grid.key(i), grid[i], Outcome(results, None, 0.1)) for i in range(len(grid))]
+            )
         return path.read_bytes()
 
 
 TRIALS = (
     Trial("commands: hopeless lines", "exit code 70, or a traceback", attempt_line, few=12),
-    Trial("commands: damaged sweep documents", "exit code 70, or a traceback", attempt_document, few=25),
+    Trial(
+        "commands: damaged sweep documents",
+        "exit code 70, or a traceback",
+        attempt_document,
+        few=25,
+    ),
     Trial("commands: damaged run stores", "exit code 70, or a traceback", attempt_store, few=8),
 )

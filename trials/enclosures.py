@@ -55,7 +55,9 @@ _BINARY: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] 
 
 def _draw_number(rng: np.random.Generator) -> float:
     """A float of any size: most of them near one, some huge, tiny or zero."""
-    exponent = float(rng.choice(np.array([0, 0, 0, rng.integers(-30, 30), rng.integers(-300, 300)])))
+    exponent = float(
+        rng.choice(np.array([0, 0, 0, rng.integers(-30, 30), rng.integers(-300, 300)]))
+    )
     return float(rng.choice([rng.standard_normal(), float(rng.integers(-3, 4))]) * 2.0**exponent)
 
 
@@ -70,7 +72,11 @@ def _draw_term(rng: np.random.Generator, depth: int) -> Term:
         name = str(rng.choice(list(_UNARY)))
         inner = _draw_term(rng, depth - 1)
         program, balls = _UNARY[name]
-        return Term(f"{name}({inner.text})", lambda x: program(inner.program(x)), lambda v: balls(inner.balls(v)))
+        return Term(
+            f"{name}({inner.text})",
+            lambda x: program(inner.program(x)),
+            lambda v: balls(inner.balls(v)),
+        )
     name = str(rng.choice(list(_BINARY)))
     left = _draw_term(rng, depth - 1)
     right = _draw_term(rng, depth - 1)
@@ -86,7 +92,10 @@ def _draw_points(rng: np.random.Generator, lo: np.ndarray, hi: np.ndarray) -> li
     """Corners and inner points of the box, as rationals."""
     points = []
     for _ in range(POINTS):
-        weights = [Fraction(int(rng.choice(np.array([0, 1000, rng.integers(1001)]))), 1000) for _ in range(2)]
+        weights = [
+            Fraction(int(rng.choice(np.array([0, 1000, rng.integers(1001)]))), 1000)
+            for _ in range(2)
+        ]
         ends = zip(map(Fraction, lo.tolist()), map(Fraction, hi.tolist()))
         points.append([a + t * (b - a) for (a, b), t in zip(ends, weights)])
     return points
@@ -129,7 +138,8 @@ def attempt_spectral_norm(rng: np.random.Generator) -> str | None:
     if kind == 1:
         A = np.outer(A[:, 0], A[0])  # rank one
     if kind == 2:
-        A = np.linalg.qr(rng.standard_normal((5, 5)))[0][:rows, :columns]  # singular values that coincide
+        # singular values that coincide
+        A = np.linalg.qr(rng.standard_normal((5, 5)))[0][:rows, :columns]
     if kind == 3:
         A = A * 2.0 ** rng.integers(-200, 200, size=A.shape)
     if kind == 4:
@@ -138,7 +148,10 @@ def attempt_spectral_norm(rng: np.random.Generator) -> str | None:
         return None
     found = spectral_norm(A)
     exact = [[Fraction(float(v)) for v in row] for row in A]
-    gram = [[sum((row[i] * row[j] for row in exact), Fraction(0)) for j in range(columns)] for i in range(columns)]
+    gram = [
+        [sum((row[i] * row[j] for row in exact), Fraction(0)) for j in range(columns)]
+        for i in range(columns)
+    ]
     if np.isfinite(found.hi) and not _is_semidefinite(_shift(gram, Fraction(found.hi) ** 2)):
         return f"the norm of {A.tolist()} exceeds {found.hi!r}"
     if found.lo > 0 and _is_definite(_shift(gram, Fraction(found.lo) ** 2)):
@@ -185,10 +198,16 @@ def attempt_approximation(rng: np.random.Generator) -> str | None:
     from ftheta.approximation.approximate import approximate
 
     slope, bend, place, height = rng.standard_normal(4) * [3.0, 1.0, 0.5, 1.0]
-    f = lambda x: jnp.sin(slope * x) + bend * jnp.abs(x - place) + height * jnp.exp(-8 * (x - place) ** 2)
+    f = lambda x: (
+        jnp.sin(slope * x) + bend * jnp.abs(x - place) + height * jnp.exp(-8 * (x - place) ** 2)
+    )
     eps = float(10 ** rng.uniform(-3, -1))
-    found = approximate(f, (-1.0, 1.0), eps, seed=int(rng.integers(1000)), neurons=256, cells=20_000, seconds=20)
-    x = np.concatenate([np.linspace(-1, 1, 20_001), np.clip(place + rng.standard_normal(2000) * 1e-3, -1, 1)])
+    found = approximate(
+        f, (-1.0, 1.0), eps, seed=int(rng.integers(1000)), neurons=256, cells=20_000, seconds=20
+    )
+    x = np.concatenate(
+        [np.linspace(-1, 1, 20_001), np.clip(place + rng.standard_normal(2000) * 1e-3, -1, 1)]
+    )
     values = np.sin(slope * x) + bend * np.abs(x - place) + height * np.exp(-8 * (x - place) ** 2)
     met = float(np.abs(values - np.ravel(found(x))).max())
     if met > found.error.hi + 1e-9:
@@ -197,7 +216,22 @@ def attempt_approximation(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("enclosures: random programs", "a value outside the interval called proved", attempt_interval, few=150),
-    Trial("enclosures: spectral norms", "an enclosure that misses the norm", attempt_spectral_norm, few=150),
-    Trial("enclosures: approximations", "an error above the certified one", attempt_approximation, few=2),
+    Trial(
+        "enclosures: random programs",
+        "a value outside the interval called proved",
+        attempt_interval,
+        few=150,
+    ),
+    Trial(
+        "enclosures: spectral norms",
+        "an enclosure that misses the norm",
+        attempt_spectral_norm,
+        few=150,
+    ),
+    Trial(
+        "enclosures: approximations",
+        "an error above the certified one",
+        attempt_approximation,
+        few=2,
+    ),
 )

@@ -29,11 +29,27 @@ from ftheta.networks.onnx.write import to_bytes
 
 from . import Trial
 
-MOST_MEMORY = 640 << 20  # bytes: what any file may take, as it is in the file and once more as float64
+# bytes: what any file may take, as it is in the file and once more as float64
+MOST_MEMORY = 640 << 20
 MOST_SECONDS = 5.0
 NASTY: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 5, 255, 2**31, 2**62, 2**63 - 1, 2**63, -(2**63), 10**40),
-    *(0.5, 1e308, float("inf"), "", "x", "é\u0000", "a" * 300, [], {}, [5], [[]], {"as_int": -1}, [0, 2**62], [None]),
+    *(
+        0.5,
+        1e308,
+        float("inf"),
+        "",
+        "x",
+        "é\u0000",
+        "a" * 300,
+        [],
+        {},
+        [5],
+        [[]],
+        {"as_int": -1},
+        [0, 2**62],
+        [None],
+    ),
 )
 """Values where others are expected."""
 
@@ -100,7 +116,9 @@ def changed(data: bytes, rng: np.random.Generator) -> bytes:
             found[at:at] = rng.bytes(int(rng.integers(1, 40)))
         elif kind == 4:
             size = int(rng.choice([1, 2, 4, 8]))
-            number = int(rng.choice([0, 1, 0x7F, 0x7FFFFFFF, 2**31, 2**62, 2**63 - 1])) % (1 << 8 * size)
+            number = int(rng.choice([0, 1, 0x7F, 0x7FFFFFFF, 2**31, 2**62, 2**63 - 1])) % (
+                1 << 8 * size
+            )
             found[at : at + size] = number.to_bytes(size, "little")
         else:
             found[at:at] = found[at : at + int(rng.integers(1, 200))]
@@ -129,7 +147,9 @@ def twisted(value: Any, rng: np.random.Generator, nasty: tuple[Any, ...] = NASTY
 
 def _zip(entries: dict[str, bytes], rng: np.random.Generator) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED if rng.random() < 0.5 else zipfile.ZIP_STORED) as archive:
+    with zipfile.ZipFile(
+        file, "w", zipfile.ZIP_DEFLATED if rng.random() < 0.5 else zipfile.ZIP_STORED
+    ) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
     return file.getvalue()
@@ -153,12 +173,33 @@ def damaged_onnx(rng: np.random.Generator) -> str | None:
 
 def _twisted_onnx(rng: np.random.Generator) -> bytes:
     message = _plain(decode(MODEL, memoryview(_onnx()), Budget(10_000)))
-    words = (b"", b"\xff" * 9, "", "x0", "Relu", "Reshape", "ConstantOfShape", "Expand", "Loop", 0, 1, 7, 11, -1, 2**40)
+    words = (
+        b"",
+        b"\xff" * 9,
+        "",
+        "x0",
+        "Relu",
+        "Reshape",
+        "ConstantOfShape",
+        "Expand",
+        "Loop",
+        0,
+        1,
+        7,
+        11,
+        -1,
+        2**40,
+    )
     for _ in range(rng.integers(1, 4)):
         message = twisted(message, rng, words)
     try:
         return encode(MODEL, message)
-    except (AttributeError, MemoryError, TypeError, ValueError):  # a word or a number where bytes should be
+    except (
+        AttributeError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ):  # a word or a number where bytes should be
         return changed(_onnx(), rng)
 
 
@@ -185,25 +226,38 @@ def damaged_pt2(rng: np.random.Generator) -> str | None:
 
 def _pt2() -> dict[str, bytes]:
     """What torch.export.save writes of Linear(3, 4), ReLU, Linear(4, 2), in its own words."""
-    weights = {"0.weight": np.ones((4, 3)), "0.bias": np.ones(4), "2.weight": np.ones((2, 4)), "2.bias": np.ones(2)}
+    weights = {
+        "0.weight": np.ones((4, 3)),
+        "0.bias": np.ones(4),
+        "2.weight": np.ones((2, 4)),
+        "2.bias": np.ones(2),
+    }
     held = {f"p_{name.replace('.', '_')}": name for name in weights}
     nodes = [
         _torch_node("linear", input="x", weight="p_0_weight", bias="p_0_bias"),
         _torch_node("relu", self="linear"),
         _torch_node("linear", "linear_1", input="relu", weight="p_2_weight", bias="p_2_bias"),
     ]
-    state = [{"parameter": {"arg": {"name": key}, "parameter_name": name}} for key, name in held.items()]
+    state = [
+        {"parameter": {"arg": {"name": key}, "parameter_name": name}} for key, name in held.items()
+    ]
     signature = {
         "input_specs": [*state, {"user_input": {"arg": {"as_tensor": {"name": "x"}}}}],
         "output_specs": [{"user_output": {"arg": {"as_tensor": {"name": "linear_1"}}}}],
     }
     graph = {"nodes": nodes, "tensor_values": {"x": _meta((1, 3))}}
-    document = {"graph_module": {"graph": graph, "signature": signature}, "schema_version": {"major": 8, "minor": 20}}
+    document = {
+        "graph_module": {"graph": graph, "signature": signature},
+        "schema_version": {"major": 8, "minor": 20},
+    }
     config = {
         name: {"path_name": f"weight_{k}", "use_pickle": False, "tensor_meta": _meta(array.shape)}
         for k, (name, array) in enumerate(weights.items())
     }
-    arrays = {f"net/data/weights/weight_{k}": a.astype("<f4").tobytes() for k, a in enumerate(weights.values())}
+    arrays = {
+        f"net/data/weights/weight_{k}": a.astype("<f4").tobytes()
+        for k, a in enumerate(weights.values())
+    }
     return {
         "net/archive_format": b"pt2",
         "net/byteorder": b"little",
@@ -216,7 +270,12 @@ def _pt2() -> dict[str, bytes]:
 def _torch_node(op: str, out: str = "", **inputs: str) -> dict[str, Any]:
     given = [{"name": key, "arg": {"as_tensor": {"name": name}}} for key, name in inputs.items()]
     made = [{"as_tensor": {"name": out or op}}]
-    return {"target": f"torch.ops.aten.{op}.default", "inputs": given, "outputs": made, "name": out or op}
+    return {
+        "target": f"torch.ops.aten.{op}.default",
+        "inputs": given,
+        "outputs": made,
+        "name": out or op,
+    }
 
 
 def _meta(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -238,18 +297,31 @@ def damaged_safetensors(rng: np.random.Generator) -> str | None:
     if rng.random() < 0.7:
         header = twisted(header, rng)
     elif rng.random() < 0.5:  # no bytes for a shape that no memory holds
-        header["b.weight"] = {"dtype": "F32", "shape": [0, int(rng.choice([2**31, 2**62]))], "data_offsets": [40, 40]}
+        header["b.weight"] = {
+            "dtype": "F32",
+            "shape": [0, int(rng.choice([2**31, 2**62]))],
+            "data_offsets": [40, 40],
+        }
     head = json.dumps(header).encode()
     data = struct.pack("<Q", len(head)) + head + bytes(40)
-    return loaded(changed(data, rng) if rng.random() < 0.4 else data, "w.safetensors", activation="relu")
+    return loaded(
+        changed(data, rng) if rng.random() < 0.4 else data, "w.safetensors", activation="relu"
+    )
 
 
 def damaged_npz(rng: np.random.Generator) -> str | None:
     """Weights or data, with headers that promise other shapes and types than the bytes have."""
     words = rng.random() < 0.5
-    arrays = [("x", rng.normal(size=(4, 3))), ("y", np.array(["a", "bé", "c", "a"]) if words else np.arange(4))]
+    arrays = [
+        ("x", rng.normal(size=(4, 3))),
+        ("y", np.array(["a", "bé", "c", "a"]) if words else np.arange(4)),
+    ]
     if rng.random() < 0.3:
-        arrays = [("W0", rng.normal(size=(3, 2))), ("b0", np.zeros(3)), ("activations", np.array("relu"))]
+        arrays = [
+            ("W0", rng.normal(size=(3, 2))),
+            ("b0", np.zeros(3)),
+            ("activations", np.array("relu")),
+        ]
     entries = {f"{name}.npy": _npy(array, rng) for name, array in arrays}
     data = _zip(entries, rng)
     if rng.random() < 0.3:
@@ -262,13 +334,34 @@ def _npy(array: np.ndarray, rng: np.random.Generator) -> bytes:
     body = array.tobytes()
     kind = array.dtype.str
     if rng.random() < 0.3:
-        kind = str(rng.choice(["<U0", "|S0", "|S2", "<U1", "|i1", "<f2", "<c16", "|O", "<V3", "|b1", ">U1", "<M8[s]"]))
+        kind = str(
+            rng.choice(
+                [
+                    "<U0",
+                    "|S0",
+                    "|S2",
+                    "<U1",
+                    "|i1",
+                    "<f2",
+                    "<c16",
+                    "|O",
+                    "<V3",
+                    "|b1",
+                    ">U1",
+                    "<M8[s]",
+                ]
+            )
+        )
         shape = (len(body) // max(np.dtype(kind).itemsize, 1),)
     if rng.random() < 0.3:
-        shape = [(10**8,), (0, 2**62), (2**62, 0), (-1,), (1,) * 40, (2**31, 2**31), 5, ()][int(rng.integers(8))]
+        shape = [(10**8,), (0, 2**62), (2**62, 0), (-1,), (1,) * 40, (2**31, 2**31), 5, ()][
+            int(rng.integers(8))
+        ]
     if rng.random() < 0.3:
         body = rng.bytes(len(body))
-    head = f"{{'descr': {kind!r}, 'fortran_order': {rng.random() < 0.5}, 'shape': {shape}, }}".encode()
+    head = (
+        f"{{'descr': {kind!r}, 'fortran_order': {rng.random() < 0.5}, 'shape': {shape}, }}".encode()
+    )
     head += b" " * (63 - (10 + len(head)) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + body
 
@@ -291,7 +384,9 @@ def _parquets() -> tuple[bytes, ...]:
     for compression in ("none", "snappy", "gzip", "zstd"):
         for dictionary in (True, False):
             file = io.BytesIO()
-            parquet.write_table(table, file, compression=compression, use_dictionary=dictionary, row_group_size=25)
+            parquet.write_table(
+                table, file, compression=compression, use_dictionary=dictionary, row_group_size=25
+            )
             found.append(file.getvalue())
     return tuple(found)
 
@@ -302,7 +397,23 @@ def damaged_parquet(rng: np.random.Generator) -> str | None:
 
 
 def damaged_table(rng: np.random.Generator) -> str | None:
-    cells = ["1", "-2.5e3", "nan", "", "x", "1_000", "é", '"', "1e999", "0x10", "\x00", "9" * 400, "-", "a,b", "\r"]
+    cells = [
+        "1",
+        "-2.5e3",
+        "nan",
+        "",
+        "x",
+        "1_000",
+        "é",
+        '"',
+        "1e999",
+        "0x10",
+        "\x00",
+        "9" * 400,
+        "-",
+        "a,b",
+        "\r",
+    ]
     rows = ["a,b,c", *(",".join(rng.choice(cells, 3)) for _ in range(rng.integers(0, 5))), "1,2,3"]
     text = "\n".join(rows).encode()
     data = changed(text, rng) if rng.random() < 0.5 else text
@@ -336,11 +447,17 @@ def small_file_of_large_arrays(rng: np.random.Generator) -> str | None:
     numbers = int(2 ** rng.uniform(20, 26))
     kind = str(rng.choice(["npz", "gz", "pt2", "parquet"]))
     if kind == "npz":
-        return loaded(_packed_zeros(numbers, str(rng.choice(["|i1", "<f2", "<f4", "<f8", "|S1", "<U1"]))), "x.npz")
+        return loaded(
+            _packed_zeros(numbers, str(rng.choice(["|i1", "<f2", "<f4", "<f8", "|S1", "<U1"]))),
+            "x.npz",
+        )
     if kind == "gz":
         return loaded(_packed_model(min(numbers, 1 << 26)), "net.onnx.gz")
     if kind == "pt2":
-        meta = {"sizes": [{"as_int": numbers // 3}, {"as_int": 3}], "strides": [{"as_int": 0}, {"as_int": 0}]}
+        meta = {
+            "sizes": [{"as_int": numbers // 3}, {"as_int": 3}],
+            "strides": [{"as_int": 0}, {"as_int": 0}],
+        }
         entries = _pt2()
         name = "net/data/weights/model_weights_config.json"
         document = json.loads(entries[name])
@@ -351,7 +468,9 @@ def small_file_of_large_arrays(rng: np.random.Generator) -> str | None:
 
 def _packed_zeros(numbers: int, dtype: str) -> bytes:
     file = io.BytesIO()
-    head = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({numbers // 64}, 64), }}".encode()
+    head = (
+        f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({numbers // 64}, 64), }}".encode()
+    )
     head += b" " * (63 - (10 + len(head)) % 64) + b"\n"
     left = numbers // 64 * 64 * np.dtype(dtype).itemsize
     with (
@@ -377,8 +496,12 @@ def _long_table(rows: int) -> bytes:
     from pyarrow import parquet
 
     file = io.BytesIO()
-    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array(["w" * 1000]))
-    parquet.write_table(pa.table({"a": column, "b": pa.array(np.zeros(rows, np.float32))}), file, compression="zstd")
+    column = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(rows, np.int8)), pa.array(["w" * 1000])
+    )
+    parquet.write_table(
+        pa.table({"a": column, "b": pa.array(np.zeros(rows, np.float32))}), file, compression="zstd"
+    )
     return file.getvalue()
 
 

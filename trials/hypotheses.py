@@ -29,7 +29,9 @@ def findings(theorem: str, subject: Any) -> list[Finding]:
     """What the hypotheses of a theorem say of a subject, at the default knobs."""
     chosen = theorems()[theorem]
     with jax.enable_x64(True), np.errstate(all="ignore"):
-        return [hypothesis(subject, parse_knobs(chosen.settings, {})) for hypothesis in chosen.assumes]
+        return [
+            hypothesis(subject, parse_knobs(chosen.settings, {})) for hypothesis in chosen.assumes
+        ]
 
 
 def believed(theorem: str, subject: Any, case: str) -> str | None:
@@ -93,7 +95,9 @@ def no_quadratic(rng: np.random.Generator) -> str | None:
     d = int(rng.integers(1, 5))
     H = convex_matrix(rng, d)
     name, more = pick(rng, list(extra_terms(rng).items()))
-    run = Training("planted", lambda t: t @ (H @ t) / 2 + more(t), rng.normal(size=d), np.zeros(d), hessian=H)
+    run = Training(
+        "planted", lambda t: t @ (H @ t) / 2 + more(t), rng.normal(size=d), np.zeros(d), hessian=H
+    )
     return believed(pick(rng, QUADRATIC), run, f"a quadratic of {d} and {name}")
 
 
@@ -104,7 +108,9 @@ def wrong_hessian(rng: np.random.Generator) -> str | None:
     off = 10.0 ** rng.uniform(-7, -1)
     told = H.copy()
     told[0, 0] += off
-    run = Training("planted", lambda t: t @ (H @ t) / 2, rng.normal(size=d), np.zeros(d), hessian=told)
+    run = Training(
+        "planted", lambda t: t @ (H @ t) / 2, rng.normal(size=d), np.zeros(d), hessian=told
+    )
     return believed(pick(rng, QUADRATIC), run, f"a Hessian that is off by {off:.3g}")
 
 
@@ -153,7 +159,9 @@ def not_smooth(rng: np.random.Generator) -> str | None:
         "a hidden gradient": lambda t: jnp.sum(t * jax.lax.stop_gradient(t)),
     }
     name, more = pick(rng, list(extra.items()))
-    run = Training("planted", lambda t: jnp.sum(1 - jnp.cos(t)) + more(t), np.array([0.5]), smoothness=1.0)
+    run = Training(
+        "planted", lambda t: jnp.sum(1 - jnp.cos(t)) + more(t), np.array([0.5]), smoothness=1.0
+    )
     return believed("nonconvex-stationarity", run, f"{name} of width {width:.3g} at {place:.3g}")
 
 
@@ -181,7 +189,9 @@ def polynomial_programs(c: np.ndarray) -> dict[str, Scalar]:
         "Horner": horner,
         "roots": product,
         "powers": powers,
-        "a dot product": lambda x: jnp.dot(jnp.asarray(c), jnp.stack([x**k for k in range(len(c))])),
+        "a dot product": lambda x: jnp.dot(
+            jnp.asarray(c), jnp.stack([x**k for k in range(len(c))])
+        ),
         "two equal branches": lambda x: jnp.where(x > 0.3, powers(x), powers(x)),
         "another value at a point": lambda x: jnp.where(x == 0.25, 7.0, powers(x)),
         "exponentials that cancel": lambda x: powers(x) * jnp.exp(x) * jnp.exp(-x),
@@ -219,8 +229,14 @@ def is_no_polynomial(rng: np.random.Generator) -> str | None:
         degree = polynomial_degree(f, 0.0)
         part = bounded_part(f)
     if degree is not None:
-        return f"{name} with {a:.3g}, {b:.3g}, {shift:.3g} was called a polynomial of degree {degree}"
-    return f"{name} with {a:.3g}, {b:.3g}, {shift:.3g} has no bounded part" if bounded and part is None else None
+        return (
+            f"{name} with {a:.3g}, {b:.3g}, {shift:.3g} was called a polynomial of degree {degree}"
+        )
+    return (
+        f"{name} with {a:.3g}, {b:.3g}, {shift:.3g} has no bounded part"
+        if bounded and part is None
+        else None
+    )
 
 
 @jax.custom_jvp
@@ -272,13 +288,19 @@ def largest_value(rng: np.random.Generator) -> str | None:
     softplus.defjvp(lambda primals, tangents: (softplus(primals[0]), 0.0 * tangents[0]))
     programs: dict[str, Scalar] = {
         "a false name": lambda x: softplus(x),
-        "a hidden gradient": lambda x: size * jax.lax.stop_gradient(jnp.exp(-(((x - place) / 1e-3) ** 2))),
+        "a hidden gradient": lambda x: (
+            size * jax.lax.stop_gradient(jnp.exp(-(((x - place) / 1e-3) ** 2)))
+        ),
         "an honest spike": lambda x: size * jnp.exp(-(((x - place) / 1e-3) ** 2)),
     }
     name, e = pick(rng, list(programs.items()))
     with jax.enable_x64(True):
         found = supremum(bounds_of(e, 1), (-1.0,), (1.0,), budget=20_000).value
-    return None if found.hi >= size * (1 - 1e-12) else f"{name} at {place:.6g}: at most {found.hi:.6g}, true {size:.6g}"
+    return (
+        None
+        if found.hi >= size * (1 - 1e-12)
+        else f"{name} at {place:.6g}: at most {found.hi:.6g}, true {size:.6g}"
+    )
 
 
 def values_on_a_box(rng: np.random.Generator) -> str | None:
@@ -303,7 +325,11 @@ def values_on_a_box(rng: np.random.Generator) -> str | None:
         return None
     slack = 1e-9 * (1 + np.abs(seen).max())
     inside = float(box.lo) <= seen.min() + slack and seen.max() - slack <= float(box.hi)
-    return None if inside else f"{name} with {a:.3g}, {b:.3g}, {c:.3g}: {seen.min()} to {seen.max()} not in {box}"
+    return (
+        None
+        if inside
+        else f"{name} with {a:.3g}, {b:.3g}, {c:.3g}: {seen.min()} to {seen.max()} not in {box}"
+    )
 
 
 # ---- networks that are not their description -----------------------------------------------------------------------
@@ -323,8 +349,12 @@ def misdescribed(rng: np.random.Generator) -> tuple[str, Network]:
     off = 10.0 ** rng.uniform(-12, 0)
     changed = [(weight.copy(), bias.copy()) for weight, bias in told.params]
     changed[0][0][0, 0] += off
-    other = Description((Dense(told.layers[0].weight + off, told.layers[0].bias, "relu"), *told.layers[1:]))
-    method = MethodType(lambda self, params, x: Description.apply(self, params, x) * (1 + off), told)
+    other = Description(
+        (Dense(told.layers[0].weight + off, told.layers[0].bias, "relu"), *told.layers[1:])
+    )
+    method = MethodType(
+        lambda self, params, x: Description.apply(self, params, x) * (1 + off), told
+    )
     false = Other(told.layers)
     beyond = lambda params, x: told.apply(params, x) + jax.nn.relu(jnp.sum(jnp.abs(x)) - far)
     networks = {
@@ -346,7 +376,13 @@ READ_LAYERS = [
         "max-network",
         "measure-representation",
     ),
-    *("mean-field-limit", "ntk-kernel", "pieces-1d", "relu-exact-arithmetic", "signal-propagation-init"),
+    *(
+        "mean-field-limit",
+        "ntk-kernel",
+        "pieces-1d",
+        "relu-exact-arithmetic",
+        "signal-propagation-init",
+    ),
 ]
 
 
@@ -357,15 +393,41 @@ def another_function(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("hypotheses: quadratic", "what is not quite a quadratic proved to be one", no_quadratic, few=8),
+    Trial(
+        "hypotheses: quadratic",
+        "what is not quite a quadratic proved to be one",
+        no_quadratic,
+        few=8,
+    ),
     Trial("hypotheses: Hessian", "a wrong Hessian proved", wrong_hessian, few=6),
     Trial("hypotheses: minimiser", "a wrong minimiser proved", wrong_minimiser, few=6),
-    Trial("hypotheses: bounded below", "what falls for ever proved to be bounded", not_bounded_below, few=8),
-    Trial("hypotheses: smooth", "what bends more than claimed proved to be smooth", not_smooth, few=8),
+    Trial(
+        "hypotheses: bounded below",
+        "what falls for ever proved to be bounded",
+        not_bounded_below,
+        few=8,
+    ),
+    Trial(
+        "hypotheses: smooth", "what bends more than claimed proved to be smooth", not_smooth, few=8
+    ),
     Trial("hypotheses: polynomials", "a polynomial proved to be none", is_a_polynomial, few=5),
-    Trial("hypotheses: no polynomials", "what is no polynomial called one", is_no_polynomial, few=7),
-    Trial("hypotheses: continuous", "what jumps proved to be continuous", is_not_continuous, few=12),
+    Trial(
+        "hypotheses: no polynomials", "what is no polynomial called one", is_no_polynomial, few=7
+    ),
+    Trial(
+        "hypotheses: continuous", "what jumps proved to be continuous", is_not_continuous, few=12
+    ),
     Trial("hypotheses: supremum", "a largest value outside its enclosure", largest_value, few=4),
-    Trial("hypotheses: everywhere", "a value outside bounds over all of space", values_on_a_box, few=10),
-    Trial("hypotheses: layers", "layers believed that compute something else", another_function, few=11),
+    Trial(
+        "hypotheses: everywhere",
+        "a value outside bounds over all of space",
+        values_on_a_box,
+        few=10,
+    ),
+    Trial(
+        "hypotheses: layers",
+        "layers believed that compute something else",
+        another_function,
+        few=11,
+    ),
 )

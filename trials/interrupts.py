@@ -35,9 +35,16 @@ def press(command: tuple[str, ...], after: float) -> str | None:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path}
     heeding = "import signal, runpy; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    start = [sys.executable, "-c", heeding + "runpy.run_module('ftheta', run_name='__main__')", *command]
+    start = [
+        sys.executable,
+        "-c",
+        heeding + "runpy.run_module('ftheta', run_name='__main__')",
+        *command,
+    ]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(start, stdout=pipe, stderr=pipe, text=True, env=env, start_new_session=True)
+    process = subprocess.Popen(
+        start, stdout=pipe, stderr=pipe, text=True, env=env, start_new_session=True
+    )
     told = f"`ftheta {' '.join(command)}`, pressed after {after:.2f} s"
     try:
         process.wait(after)
@@ -62,4 +69,11 @@ def press_anywhere(rng: np.random.Generator) -> str | None:
     return press(command, float(rng.uniform(0.2, 9.0)))
 
 
-TRIALS = (Trial("interrupts: one press", "a command that runs on, or ends in a traceback", press_anywhere, few=1),)
+TRIALS = (
+    Trial(
+        "interrupts: one press",
+        "a command that runs on, or ends in a traceback",
+        press_anywhere,
+        few=1,
+    ),
+)

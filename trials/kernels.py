@@ -41,7 +41,9 @@ def exact_kernels(name: str, depth: int, w: float, b: float, x: np.ndarray, y: n
     bend = (1 - leak) ** 2 / 2
     first, second = ([arb(float(v)) for v in row] for row in (x, y))
     dot = lambda u, v: sum((s * t for s, t in zip(u, v)), arb(0)) / len(u)
-    p, q, c = (arb(w) * dot(u, v) + arb(b) for u, v in ((first, first), (second, second), (first, second)))
+    p, q, c = (
+        arb(w) * dot(u, v) + arb(b) for u, v in ((first, first), (second, second), (first, second))
+    )
     theta = c
     size_k = size_theta = abs(c)
     for _ in range(depth):
@@ -55,7 +57,9 @@ def exact_kernels(name: str, depth: int, w: float, b: float, x: np.ndarray, y: n
         slopes = leak + bend * k0
         size_k = w * (abs(leak) * size_k + bend * size * (abs(k1) + NOTHING)) + b
         size_theta = size_k + w * size_theta * (abs(leak) + bend * k0)
-        p, q, c = ((arb(w) * v + arb(b)).mid() for v in ((leak + bend) * p, (leak + bend) * q, values))
+        p, q, c = (
+            (arb(w) * v + arb(b)).mid() for v in ((leak + bend) * p, (leak + bend) * q, values)
+        )
         theta = c + arb(w) * theta * slopes
     return c, theta, size_k, size_theta
 
@@ -73,7 +77,10 @@ def try_closed_form(rng: np.random.Generator) -> str | None:
     found = closed_form(fully_connected(name, depth, weight=w, bias=b), x[None], y[None])
     with ctx.workprec(BITS):
         k, theta, size_k, size_theta = exact_kernels(name, depth, w, b, x, y)
-        for what, ours, truth, size in (("K", found.nngp, k, size_k), ("Θ", found.ntk, theta, size_theta)):
+        for what, ours, truth, size in (
+            ("K", found.nngp, k, size_k),
+            ("Θ", found.ntk, theta, size_theta),
+        ):
             if not relative_error(float(ours[0, 0]), truth, size) <= ALLOWED:
                 told = f"{what} of {name}, depth {depth}, w = {w}, b = {b}, x = {x.tolist()}, y = {y.tolist()}"
                 return f"{told}: {float(ours[0, 0])!r}, true {truth.str(17, radius=False)}"
@@ -86,7 +93,8 @@ def try_wide_limit(rng: np.random.Generator) -> str | None:
     nngp, ntk = WideLimit((1.0,) * layers).kernels(np.stack([x, y]))
     with ctx.workprec(BITS):
         k, theta, size_k, size_theta = exact_kernels("relu", layers, 2.0, 0.0, x, y)
-        scale = arb(len(x)) / 2  # the recursion above divides by the dimension and starts with a weight of 2
+        # the recursion above divides by the dimension and starts with a weight of 2
+        scale = arb(len(x)) / 2
         for what, ours, truth, size in (("K", nngp, k, size_k), ("Θ", ntk, theta, size_theta)):
             if not relative_error(float(ours[0, 1]), scale * truth, scale * size) <= ALLOWED:
                 return f"{what}, {layers} layers, x = {x.tolist()}, y = {y.tolist()}: {float(ours[0, 1])!r}"
@@ -99,19 +107,34 @@ def try_arc_cosine(rng: np.random.Generator) -> str | None:
     k0, k1 = (float(k) for k in arc_cosine(np.array(cosine)))
     with ctx.workprec(BITS):
         turn = arb.pi() - arb(cosine).acos()
-        truths = (turn / arb.pi(), ((1 - arb(cosine) ** 2).max(arb(0)).sqrt() + turn * cosine) / arb.pi())
+        truths = (
+            turn / arb.pi(),
+            ((1 - arb(cosine) ** 2).max(arb(0)).sqrt() + turn * cosine) / arb.pi(),
+        )
         for ours, truth in zip((k0, k1), truths):
             if not relative_error(ours, truth, abs(truth) + NOTHING) <= 2e-15:
                 return f"cosine {cosine!r}: {ours!r}, true {truth.str(17, radius=False)}"
     return None
 
 
-def _trial(name: str, says: str, attempt: Callable[[np.random.Generator], str | None], few: int) -> Trial:
+def _trial(
+    name: str, says: str, attempt: Callable[[np.random.Generator], str | None], few: int
+) -> Trial:
     return Trial(f"kernels: {name}", says, attempt, few)
 
 
 TRIALS = (
-    _trial("closed forms", "a kernel off by more than 1e-13 of the terms it is a sum of", try_closed_form, 60),
-    _trial("wide limit", "a kernel off by more than 1e-13 of the terms it is a sum of", try_wide_limit, 30),
+    _trial(
+        "closed forms",
+        "a kernel off by more than 1e-13 of the terms it is a sum of",
+        try_closed_form,
+        60,
+    ),
+    _trial(
+        "wide limit",
+        "a kernel off by more than 1e-13 of the terms it is a sum of",
+        try_wide_limit,
+        30,
+    ),
     _trial("arc-cosine", "κ₀ or κ₁ off by more than 2e-15 of itself", try_arc_cosine, 100),
 )

@@ -52,7 +52,15 @@ def _lab() -> tuple[Site, _Tracebacks]:
 
 # -- forged requests ------------------------------------------------------------------------------------------
 
-_PATHS = ("/", "/api/catalogue", "/api/subjects", "/api/thumbnail/hat-function", "/static/main.js", "/api/export", "/x")
+_PATHS = (
+    "/",
+    "/api/catalogue",
+    "/api/subjects",
+    "/api/thumbnail/hat-function",
+    "/static/main.js",
+    "/api/export",
+    "/x",
+)
 _REFUSED = (401, 403, 421)
 
 
@@ -61,9 +69,23 @@ def _forged_request(rng: np.random.Generator) -> str | None:
     site, _ = _lab()
     door = Door("127.0.0.1", site.port, TOKEN)
     own = f"127.0.0.1:{site.port}"
-    hosts = [own, f"localhost:{site.port}", "evil.example", "127.0.0.1", f"127.0.0.1:{site.port + 1}", f"{own}.evil"]
+    hosts = [
+        own,
+        f"localhost:{site.port}",
+        "evil.example",
+        "127.0.0.1",
+        f"127.0.0.1:{site.port + 1}",
+        f"{own}.evil",
+    ]
     host = hosts[_mostly_first(rng, len(hosts))]
-    origins = [f"http://{host}", "", "null", "http://evil.example", f"https://{host}", f"http://{host}/"]
+    origins = [
+        f"http://{host}",
+        "",
+        "null",
+        "http://evil.example",
+        f"https://{host}",
+        f"http://{host}/",
+    ]
     origin = origins[_mostly_first(rng, len(origins))]
     right = f"{door.cookie}={door.key}"
     cookies = [
@@ -83,12 +105,15 @@ def _forged_request(rng: np.random.Generator) -> str | None:
     path = str(rng.choice(_PATHS))
     named = host in hosts[:2]
     from_here = origin == origins[0] or (origin == "" and method in ("GET", "HEAD"))
-    carried = path == "/" and method == "GET" and token is not None and token.partition("&")[0] == TOKEN
+    carried = (
+        path == "/" and method == "GET" and token is not None and token.partition("&")[0] == TOKEN
+    )
     may_pass = named and from_here and (cookie == right or carried)
     asked = path if token is None else f"{path}?token={token}"
     headers = {"Host": host, "Origin": origin, "Cookie": cookie}
     answer = site.ask(method, asked, b"", **headers)
-    ours = "content-security-policy" in answer.headers  # not those that the server library itself refuses
+    # not those that the server library itself refuses
+    ours = "content-security-policy" in answer.headers
     passed = ours and answer.status not in _REFUSED
     if passed == may_pass:
         return None
@@ -122,8 +147,19 @@ def _broken_message(rng: np.random.Generator) -> str | None:
 
 
 def _frame(rng: np.random.Generator) -> bytes:
-    texts = (b"{}", b"[]", b"\xff\xfe", b"\xed\xa0\x80", b'{"type": "cancel", "n": 1}', b"[" * 500, b"", b"\x00" * 130)
-    data = texts[rng.integers(len(texts))] if rng.random() < 0.7 else rng.bytes(int(rng.integers(200)))
+    texts = (
+        b"{}",
+        b"[]",
+        b"\xff\xfe",
+        b"\xed\xa0\x80",
+        b'{"type": "cancel", "n": 1}',
+        b"[" * 500,
+        b"",
+        b"\x00" * 130,
+    )
+    data = (
+        texts[rng.integers(len(texts))] if rng.random() < 0.7 else rng.bytes(int(rng.integers(200)))
+    )
     code = int(rng.choice([1, 1, 1, 2, 0, 8, 9, 10, 3, 15]))
     bits = int(rng.integers(8)) if rng.random() < 0.1 else 0
     return frame(code, data, last=rng.random() < 0.8, bits=bits, masked=rng.random() < 0.9)
@@ -157,7 +193,12 @@ def _files_at_once(rng: np.random.Generator) -> str | None:
 
 
 async def _uploaded(
-    rng: np.random.Generator, folder: Path, sizes: list[int], breaks: list[bool], most_files: int, most_bytes: int
+    rng: np.random.Generator,
+    folder: Path,
+    sizes: list[int],
+    breaks: list[bool],
+    most_files: int,
+    most_bytes: int,
 ) -> str | None:
     async def ask(job: object) -> tuple[dict, bytes]:
         await asyncio.sleep(0)
@@ -225,8 +266,22 @@ def _picture_of_classes(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("lab: forged requests", "one passes without its papers, or is refused with them", _forged_request, few=60),
-    Trial("lab: broken messages", "a traceback in the log, or no answer afterwards", _broken_message, few=40),
-    Trial("lab: files at once", "more files or bytes than there is room for", _files_at_once, few=20),
-    Trial("pictures: classes", "a point in the colour of another class", _picture_of_classes, few=5),
+    Trial(
+        "lab: forged requests",
+        "one passes without its papers, or is refused with them",
+        _forged_request,
+        few=60,
+    ),
+    Trial(
+        "lab: broken messages",
+        "a traceback in the log, or no answer afterwards",
+        _broken_message,
+        few=40,
+    ),
+    Trial(
+        "lab: files at once", "more files or bytes than there is room for", _files_at_once, few=20
+    ),
+    Trial(
+        "pictures: classes", "a point in the colour of another class", _picture_of_classes, few=5
+    ),
 )

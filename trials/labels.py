@@ -21,7 +21,9 @@ def _network(outputs: int, names: tuple[str, ...]) -> Network:
     """The prediction is the place of the largest entry of the input."""
     layers = Description((Dense(np.eye(outputs), np.zeros(outputs)),))
     plain = Network.described(layers, "identity")
-    return Network(plain.name, plain.apply, plain.params, plain.input_shape, plain.description, classes=names)
+    return Network(
+        plain.name, plain.apply, plain.params, plain.input_shape, plain.description, classes=names
+    )
 
 
 def _names(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -58,8 +60,16 @@ def coded_labels(rng: np.random.Generator) -> str | None:
     right = judged.data.y.tolist() == y.tolist()
     told = " ".join(str(fact.value) for fact in data_warnings(judged, rng).facts)
     if coding in ("words", "bytes"):
-        return None if "alphabetical" in told else f"the order of {classes} words was guessed in silence"
-    return None if right and "below the majority" not in told else f"{coding} of {classes} classes were misread: {told}"
+        return (
+            None
+            if "alphabetical" in told
+            else f"the order of {classes} words was guessed in silence"
+        )
+    return (
+        None
+        if right and "below the majority" not in told
+        else f"{coding} of {classes} classes were misread: {told}"
+    )
 
 
 def _loaded(x: np.ndarray, y: np.ndarray) -> Dataset:
@@ -86,7 +96,9 @@ def contradictory_rows(rng: np.random.Generator) -> str | None:
         return f"contradictions where there are none: {told}" if told else None
     wanted = (f"{apart} of {n} rows", f"more than {right} rows")
     fits = len(told) == 1 and all(part in told[0] for part in wanted)
-    return None if fits else f"{apart} of {n} rows contradict and {right} can be right, told: {told}"
+    return (
+        None if fits else f"{apart} of {n} rows contradict and {right} can be right, told: {told}"
+    )
 
 
 TRIALS = (

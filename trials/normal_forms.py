@@ -24,7 +24,23 @@ from . import Trial
 
 Form = tuple[Fraction, ...]  # an affine form: its slopes, then its constant
 Point = tuple[Fraction, ...]
-CONSTANTS = (0.1, 0.2, 0.3, 0.30000000000000004, 0.5, 1.0, -1.0, 2.0, 3.0, 1 / 3, 0.7, 1e16, -1e16, 1e-16, 1 + 2.0**-52)
+CONSTANTS = (
+    0.1,
+    0.2,
+    0.3,
+    0.30000000000000004,
+    0.5,
+    1.0,
+    -1.0,
+    2.0,
+    3.0,
+    1 / 3,
+    0.7,
+    1e16,
+    -1e16,
+    1e-16,
+    1 + 2.0**-52,
+)
 FAR = (1e160, 1e-160, 1e18, 2.3e-308, 1e-300, 1e150)
 MOST_CELLS = 200
 
@@ -37,7 +53,9 @@ class Program:
     instructions: list[tuple[str, tuple[int, ...], float]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        lines = (f"{op}{list(at)}{'' if np.isnan(c) else f' {c!r}'}" for op, at, c in self.instructions)
+        lines = (
+            f"{op}{list(at)}{'' if np.isnan(c) else f' {c!r}'}" for op, at, c in self.instructions
+        )
         return f"{self.inputs} inputs; " + ", ".join(lines)
 
     def __call__(self, x: Any) -> Any:
@@ -54,7 +72,9 @@ IN_JAX: dict[str, Callable[..., Any]] = {
     "shift": lambda a, c: a + c,
     "scale": lambda a, c: c * a,
     "divide": lambda a, c: a / c,
-    "sum of multiples": lambda a, c: (jnp.float64(0.1) + jnp.float64(c)) * a,  # a constant that the program computes
+    "sum of multiples": lambda a, c: (
+        (jnp.float64(0.1) + jnp.float64(c)) * a
+    ),  # a constant that the program computes
     "relu": lambda a, c: jax.nn.relu(a),
     "abs": lambda a, c: jnp.abs(a),
     "maximum": lambda a, b, c: jnp.maximum(a, b),
@@ -73,11 +93,15 @@ def random_program(rng: np.random.Generator, inputs: int, bends: int) -> Program
             known = inputs + len(made.instructions)
             two = kind in ("add", "subtract", "maximum", "minimum")
             recent = (
-                [known - 1, int(rng.integers(known))] if rng.random() < 0.7 else rng.integers(known, size=2).tolist()
+                [known - 1, int(rng.integers(known))]
+                if rng.random() < 0.7
+                else rng.integers(known, size=2).tolist()
             )
             at = tuple(recent[: 2 if two else 1])
             needs = kind in ("shift", "scale", "divide", "sum of multiples")
-            made.instructions.append((str(kind), at, float(rng.choice(constants)) if needs else float("nan")))
+            made.instructions.append(
+                (str(kind), at, float(rng.choice(constants)) if needs else float("nan"))
+            )
     return made
 
 
@@ -128,7 +152,12 @@ def _step(leaf: Leaf, operation: str, places: tuple[int, ...], c: float) -> list
     times = lambda factor, u: tuple(factor * x for x in u)
     zero = times(Fraction(0), a)
     if operation in ("relu", "abs", "maximum", "minimum"):
-        gap = {"relu": a, "abs": a, "maximum": plus(a, b, Fraction(-1)), "minimum": plus(b, a, Fraction(-1))}[operation]
+        gap = {
+            "relu": a,
+            "abs": a,
+            "maximum": plus(a, b, Fraction(-1)),
+            "minimum": plus(b, a, Fraction(-1)),
+        }[operation]
         above = {"relu": a, "abs": a, "maximum": a, "minimum": a}[operation]
         below = {"relu": zero, "abs": times(Fraction(-1), a), "maximum": b, "minimum": b}[operation]
         signs = [at(gap, x) for x in leaf.corners]
@@ -180,7 +209,9 @@ def _program_case(rng: np.random.Generator, d: int) -> str | None:
         except SubjectError as refused:
             return None if "too large" in refused.what else f"{program}: refused, {refused}"
     if net.rounded:
-        return f"{program}: said to be rounded by {net.rounded}, and nothing but +, −, ×, ÷ was done"
+        return (
+            f"{program}: said to be rounded by {net.rounded}, and nothing but +, −, ×, ÷ was done"
+        )
     domain = Segment(low, high) if d == 1 and rng.random() < 0.5 else Box(low, high)
     cells = pieces(net, domain)
     where = f"{program} on {low}–{high}"
@@ -240,7 +271,9 @@ def attempt_equality(rng: np.random.Generator) -> str | None:
     if len(leaves) > MOST_CELLS:
         return None
     j = _last(other, 0)
-    true = all(at(leaf.forms[i], x) == at(leaf.forms[j], x) for leaf in leaves for x in leaf.corners)
+    true = all(
+        at(leaf.forms[i], x) == at(leaf.forms[j], x) for leaf in leaves for x in leaf.corners
+    )
     example = jax.ShapeDtypeStruct((1,), np.float64)
     with jax.enable_x64(True):
         try:
@@ -273,7 +306,11 @@ def attempt_scales(rng: np.random.Generator) -> str | None:
     for n, m in pairwise(widths):
         rows = np.array([size() for _ in range(m)])[:, None]
         weights.append(np.clip(rng.integers(-3, 4, size=(m, n)) * rows, -1e300, 1e300))
-        offsets.append(np.clip(rng.integers(-2, 3, size=m) * np.array([size() for _ in range(m)]), -1e300, 1e300))
+        offsets.append(
+            np.clip(
+                rng.integers(-2, 3, size=m) * np.array([size() for _ in range(m)]), -1e300, 1e300
+            )
+        )
     net = ReluNetwork.dense(weights, offsets)
     radius = size()
     domain = Box([-radius] * d, [radius * float(rng.choice([1.0, 2.0, 0.3]))] * d)
@@ -292,7 +329,12 @@ TRIALS = (
         attempt_line,
         few=8,
     ),
-    Trial("normal forms: programs in a plane", "a wrong number of pieces or slope called exact", attempt_plane, few=5),
+    Trial(
+        "normal forms: programs in a plane",
+        "a wrong number of pieces or slope called exact",
+        attempt_plane,
+        few=5,
+    ),
     Trial(
         "normal forms: nearly equal programs",
         "programs that differ called equal, or equal ones different",
@@ -300,6 +342,9 @@ TRIALS = (
         few=5,
     ),
     Trial(
-        "normal forms: all scales", "a wrong number of pieces where numbers overflow or vanish", attempt_scales, few=15
+        "normal forms: all scales",
+        "a wrong number of pieces where numbers overflow or vanish",
+        attempt_scales,
+        few=15,
     ),
 )

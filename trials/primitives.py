@@ -41,7 +41,10 @@ class Step:
 
 def _fractions(x: Any) -> Array:
     """An array of objects, whatever its shape."""
-    flat = [value if isinstance(value, Fraction) else Fraction(float(value)) for value in np.asarray(x).flat]
+    flat = [
+        value if isinstance(value, Fraction) else Fraction(float(value))
+        for value in np.asarray(x).flat
+    ]
     result: Any = np.empty(np.shape(x), object)
     result.flat = flat
     return result
@@ -98,8 +101,13 @@ def _pad(x: Array, fill: Any, config: Sequence[tuple[int, int, int]]) -> Array:
 
 
 def _padding(rng: np.random.Generator, shape: Shape) -> Step:
-    config = [(int(a), int(b), int(c)) for a, b, c in rng.integers([-1, -1, 0], [3, 3, 2], (len(shape), 3))]
-    config = [(max(a, 0), max(b, 0), c) if n < 3 else (a, b, c) for n, (a, b, c) in zip(shape, config)]
+    config = [
+        (int(a), int(b), int(c))
+        for a, b, c in rng.integers([-1, -1, 0], [3, 3, 2], (len(shape), 3))
+    ]
+    config = [
+        (max(a, 0), max(b, 0), c) if n < 3 else (a, b, c) for n, (a, b, c) in zip(shape, config)
+    ]
     fill = _number(rng)
     return Step(
         f"pad {config} {fill!r}",
@@ -128,7 +136,9 @@ def _windows(rng: np.random.Generator, shape: Shape) -> Step:
 
     return Step(
         f"reduce_window {kind} {sizes} {strides} {padding} {base} {steps}",
-        lambda x: lax.reduce_window(x, start, getattr(lax, kind), sizes, strides, padding, base, steps),
+        lambda x: lax.reduce_window(
+            x, start, getattr(lax, kind), sizes, strides, padding, base, steps
+        ),
         exactly,
     )
 
@@ -154,7 +164,9 @@ def _entries(rng: np.random.Generator, shape: Shape) -> Step:
 
     return Step(
         f"dynamic_slice {axis} {width} {shift!r}",
-        lambda x: lax.dynamic_slice_in_dim(x, jnp.floor(x.ravel()[0] + shift).astype(int), width, axis),
+        lambda x: lax.dynamic_slice_in_dim(
+            x, jnp.floor(x.ravel()[0] + shift).astype(int), width, axis
+        ),
         lambda x: np.take(x, range(start(x), start(x) + width), axis),
     )
 
@@ -166,7 +178,9 @@ def _along(rng: np.random.Generator, shape: Shape) -> Step:
     if kind == "sort":
         return Step(f"sort {axis}", lambda x: jnp.sort(x, axis), lambda x: np.sort(x, axis))
     backwards = bool(rng.integers(2))
-    join = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}[kind]
+    join = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}[
+        kind
+    ]
     turn = (lambda x: np.flip(x, axis)) if backwards else (lambda x: x)
     return Step(
         f"{kind} {axis} {backwards}",
@@ -202,7 +216,11 @@ def _choice(rng: np.random.Generator, shape: Shape) -> Step:
         lambda x: [(q * v + r if holds(v, p) else 0) + s * v for v in x.flat],
         lambda x: [q * v + r if holds(sum(x.flat), p) else s * v + t for v in x.flat],
     ][form]
-    return Step(f"choice {form} {sign} {at, a, b, c, d}", in_jax, lambda x: np.reshape(_fractions(exactly(x)), x.shape))
+    return Step(
+        f"choice {form} {sign} {at, a, b, c, d}",
+        in_jax,
+        lambda x: np.reshape(_fractions(exactly(x)), x.shape),
+    )
 
 
 def _entrywise(rng: np.random.Generator, shape: Shape) -> Step:
@@ -217,7 +235,10 @@ def _entrywise(rng: np.random.Generator, shape: Shape) -> Step:
         "round": (lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), away),
         "to even": (jnp.round, lambda v: Fraction(round(v))),
         "integers": (lambda x: (x.astype(int) * 2).astype(float), lambda v: Fraction(2 * int(v))),
-        "rem": (lambda x: lax.rem(x, jnp.full(x.shape, size)), lambda v: v - Fraction(size) * int(v / Fraction(size))),
+        "rem": (
+            lambda x: lax.rem(x, jnp.full(x.shape, size)),
+            lambda v: v - Fraction(size) * int(v / Fraction(size)),
+        ),
         "relu": (jax.nn.relu, lambda v: max(v, Fraction(0))),
         "sign": (jnp.sign, lambda v: Fraction((v > 0) - (v < 0))),
         "affine": (lambda x: low * x + high, lambda v: a * v + b),
@@ -271,7 +292,10 @@ def _run_exactly(steps: Sequence[Step], x: Array) -> Array | None:
 def _draw_points(rng: np.random.Generator, lo: Array, hi: Array) -> list[Array]:
     """Corners, inner points, and whole numbers where the box has them."""
     low, high = _fractions(lo), _fractions(hi)
-    shares = [_fractions(rng.choice(np.array([0, 1, rng.integers(65) / 64]), lo.shape)) for _ in range(POINTS)]
+    shares = [
+        _fractions(rng.choice(np.array([0, 1, rng.integers(65) / 64]), lo.shape))
+        for _ in range(POINTS)
+    ]
     points = [low + share * (high - low) for share in shares]
     whole = _fractions(np.clip(np.rint(lo / 2 + hi / 2), lo, hi))
     return [whole, *points]
@@ -301,7 +325,12 @@ def attempt_bounds(rng: np.random.Generator) -> str | None:
                 return _said_of(text, x, value, f"{method} says {found}")
             for form, sign in ((found.lower_form, 1), (found.upper_form, -1)):
                 if not _is_beside(form, sign, x, value):
-                    return _said_of(text, x, value, f"beyond a form of {method}, box {lo.tolist()}, {hi.tolist()}")
+                    return _said_of(
+                        text,
+                        x,
+                        value,
+                        f"beyond a form of {method}, box {lo.tolist()}, {hi.tolist()}",
+                    )
     return None
 
 
@@ -312,7 +341,9 @@ def _is_beside(form: Any, sign: int, x: Array, value: Array) -> bool:
         if not finite[place]:
             continue
         row = _fractions(form.matrix[place])
-        at = sum((row * x).flat, Fraction(float(form.offset[place]))) - sign * Fraction(float(form.error[place]))
+        at = sum((row * x).flat, Fraction(float(form.offset[place]))) - sign * Fraction(
+            float(form.error[place])
+        )
         if sign * (value[place] - at) < 0:
             return False
     return True
@@ -329,11 +360,15 @@ def attempt_normal_form(rng: np.random.Generator) -> str | None:
     for x in _draw_points(rng, np.full(shape, -4.0), np.full(shape, 4.0)):
         value = _run_exactly(steps, x)
         if value is not None and list(net(list(x.flat))) != list(value.flat):
-            return _said_of(f"{shape} {'; '.join(step.text for step in steps)}", x, value, "another normal form")
+            return _said_of(
+                f"{shape} {'; '.join(step.text for step in steps)}", x, value, "another normal form"
+            )
     return None
 
 
 TRIALS = (
     Trial("primitives: bounds", "a value beyond a bound", attempt_bounds, few=12),
-    Trial("primitives: normal forms", "another value than the program's", attempt_normal_form, few=20),
+    Trial(
+        "primitives: normal forms", "another value than the program's", attempt_normal_form, few=20
+    ),
 )

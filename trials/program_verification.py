@@ -102,7 +102,9 @@ class Stage:
 
 
 def _affine(W: np.ndarray, b: np.ndarray, h: Vector) -> Vector:
-    return [sum((arb(float(w)) * v for w, v in zip(row, h) if w), arb(float(c))) for row, c in zip(W, b)]
+    return [
+        sum((arb(float(w)) * v for w, v in zip(row, h) if w), arb(float(c))) for row, c in zip(W, b)
+    ]
 
 
 def _draw(rng: np.random.Generator, *shape: int, grid: int = 8) -> np.ndarray:
@@ -114,10 +116,25 @@ def _draw_stages(rng: np.random.Generator, width: int) -> list[Stage]:
     """One to three operations on vectors of that width."""
     stages = []
     for _ in range(int(rng.integers(1, 4))):
-        kind = str(rng.choice(["dense", "dense", "residual", "gate", "softmax", "quotient", "normalised", "maximum"]))
+        kind = str(
+            rng.choice(
+                [
+                    "dense",
+                    "dense",
+                    "residual",
+                    "gate",
+                    "softmax",
+                    "quotient",
+                    "normalised",
+                    "maximum",
+                ]
+            )
+        )
         activation = str(rng.choice(list(ACTIVATIONS))) if kind in ("dense", "residual") else ""
         sizes = {"dense": 1, "residual": 1, "gate": 2}.get(kind, 0)
-        weights = tuple(part for _ in range(sizes) for part in (_draw(rng, width, width), _draw(rng, width)))
+        weights = tuple(
+            part for _ in range(sizes) for part in (_draw(rng, width, width), _draw(rng, width))
+        )
         stages.append(Stage(kind, weights, activation))
     return stages
 
@@ -168,7 +185,9 @@ def _program(kind: str, number: int) -> tuple[Program, TracedNetwork]:
 # ---- the least value, in balls ---------------------------------------------------------------------------------------
 
 
-def _bound_least(f: Callable[[Vector], Any], lo: Sequence[float], hi: Sequence[float]) -> tuple[Fraction, Fraction]:
+def _bound_least(
+    f: Callable[[Vector], Any], lo: Sequence[float], hi: Sequence[float]
+) -> tuple[Fraction, Fraction]:
     """A number below the least value of f over a box, and one that it does not exceed: the value at a point."""
     best = _upper(f([arb(a) / 2 + arb(b) / 2 for a, b in zip(lo, hi)]))
     heap = [(_lower_of(f, lo, hi), 0, tuple(lo), tuple(hi))]
@@ -197,7 +216,11 @@ def _lower_of(f: Callable[[Vector], Any], lo: Sequence[float], hi: Sequence[floa
 
 def _upper(ball: Any) -> Fraction:
     """A rational above a ball."""
-    return Fraction(float(np.nextafter(float(ball.upper()), np.inf))) if ball.is_finite() else Fraction(10**30)
+    return (
+        Fraction(float(np.nextafter(float(ball.upper()), np.inf)))
+        if ball.is_finite()
+        else Fraction(10**30)
+    )
 
 
 def _exact_ball(value: Fraction) -> Any:
@@ -213,12 +236,15 @@ def _draw_box(rng: np.random.Generator, inputs: int) -> tuple[list[float], list[
     return (centre - half).tolist(), (centre + half).tolist()
 
 
-def _least(program: Program, output: int, sign: int, lo: list[float], hi: list[float]) -> tuple[Fraction, Fraction]:
+def _least(
+    program: Program, output: int, sign: int, lo: list[float], hi: list[float]
+) -> tuple[Fraction, Fraction]:
     """Bounds of the least value of ± an output. In one variable where the program depends on a linear form alone."""
     if program.along is None:
         return _bound_least(lambda x: sign * program.in_balls(x)[output], lo, hi)
     a = program.along
-    ends = [np.minimum(a * lo, a * hi).sum(), np.maximum(a * lo, a * hi).sum()]  # on a grid: no rounding
+    # on a grid: no rounding
+    ends = [np.minimum(a * lo, a * hi).sum(), np.maximum(a * lo, a * hi).sum()]
     entry = program.stages[0]
     place = int(np.flatnonzero(a)[0])
     factors = entry.weights[0][:, place] / a[place]
@@ -237,7 +263,8 @@ def _fault_of_witness(program: Program, case: Case, witness: Witness) -> str | N
             return f"the output at {witness.x} is {value}, not {float(told)}"
     for rows in case.unsafe:
         excess = [
-            sum((_exact_ball(q) * y[j] for j, q in row.outputs.items()), arb(0)) - _exact_ball(row.bound)
+            sum((_exact_ball(q) * y[j] for j, q in row.outputs.items()), arb(0))
+            - _exact_ball(row.bound)
             for row in rows
         ]
         if all(part <= 0 for part in excess):
@@ -260,9 +287,8 @@ def _attempt(rng: np.random.Generator, kind: str, by_ranges: bool) -> str | None
         case = Case(Box(tuple(map(Fraction, lo)), tuple(map(Fraction, hi))), (rows,))
         said, witness = _ask_ranges(net, case) if by_ranges else _ask(net, case)
         if said in ("sat", "unsat") and said != truth:
-            return (
-                f"{kind} {net.widths}, [{lo}, {hi}], output {output}, {float(step):.3g} beside: said {said}, is {truth}"
-            )
+            asked = f"{kind} {net.widths}, [{lo}, {hi}], output {output}, {float(step):.3g} beside"
+            return f"{asked}: said {said}, is {truth}"
         return None if witness is None else _fault_of_witness(program, case, witness)
 
 
@@ -274,7 +300,10 @@ def _ask(net: TracedNetwork, case: Case) -> tuple[str, Witness | None]:
 def _ask_ranges(net: TracedNetwork, case: Case) -> tuple[str, Witness | None]:
     judge = EnclosingJudge(net, case)
     found = RangeSearch(net, case, SECONDS, judge.propose).run()
-    return "sat" if judge.witness is not None else "unsat" if found.closed else "unknown", judge.witness
+    return (
+        "sat" if judge.witness is not None else "unsat" if found.closed else "unknown",
+        judge.witness,
+    )
 
 
 def attempt_boxes(rng: np.random.Generator) -> str | None:
@@ -289,11 +318,19 @@ def attempt_forms(rng: np.random.Generator) -> str | None:
 
 def attempt_ranges(rng: np.random.Generator) -> str | None:
     """The same programs, by halving ranges of numbers inside."""
-    return _attempt(rng, str(rng.choice(["of one or two inputs", "one linear form"])), by_ranges=True)
+    return _attempt(
+        rng, str(rng.choice(["of one or two inputs", "one linear form"])), by_ranges=True
+    )
 
 
 TRIALS = (
-    Trial("programs: boxes of inputs", "another answer than ball arithmetic's", attempt_boxes, few=10),
-    Trial("programs: one linear form", "a wrong answer beside the least value", attempt_forms, few=10),
-    Trial("programs: ranges inside", "another answer than ball arithmetic's", attempt_ranges, few=15),
+    Trial(
+        "programs: boxes of inputs", "another answer than ball arithmetic's", attempt_boxes, few=10
+    ),
+    Trial(
+        "programs: one linear form", "a wrong answer beside the least value", attempt_forms, few=10
+    ),
+    Trial(
+        "programs: ranges inside", "another answer than ball arithmetic's", attempt_ranges, few=15
+    ),
 )

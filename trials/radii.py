@@ -31,7 +31,9 @@ def attempt_radius(rng: np.random.Generator) -> str | None:
             return f"{widths}, ℓ{norm}: certified {found.radius[k]!r}, met {found.distance[k]!r}"
         if found.radius[k] == 0:
             continue
-        towards = found.x[k] - x[k] if np.isfinite(found.distance[k]) else rng.standard_normal(widths[0])
+        towards = (
+            found.x[k] - x[k] if np.isfinite(found.distance[k]) else rng.standard_normal(widths[0])
+        )
         for direction in (towards, *rng.standard_normal((INSIDE - 1, widths[0]))):
             y = in_rationals(_point_inside(x[k], direction, float(found.radius[k]), norm))
             label = int(found.label[k])
@@ -40,7 +42,9 @@ def attempt_radius(rng: np.random.Generator) -> str | None:
     return None
 
 
-def _point_inside(x: np.ndarray, direction: np.ndarray, radius: float, norm: float) -> tuple[Fraction, ...]:
+def _point_inside(
+    x: np.ndarray, direction: np.ndarray, radius: float, norm: float
+) -> tuple[Fraction, ...]:
     """A point of the ball in this direction, as far out as rationals allow: in ℓ2 by a bound of the length."""
     step = [Fraction(float(v)) for v in direction / np.abs(direction).max()]
     length = max(map(abs, step)) if norm == inf else sum(map(abs, step), Fraction(0))
@@ -50,4 +54,8 @@ def _point_inside(x: np.ndarray, direction: np.ndarray, radius: float, norm: flo
     return tuple(Fraction(float(a)) + Fraction(radius) * v / length for a, v in zip(x, step))
 
 
-TRIALS = (Trial("certified radii", "a label that changes within a certified radius", attempt_radius, few=6),)
+TRIALS = (
+    Trial(
+        "certified radii", "a label that changes within a certified radius", attempt_radius, few=6
+    ),
+)

@@ -3,6 +3,7 @@ small."""
 
 from fractions import Fraction
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -14,7 +15,8 @@ from ftheta.transport.two_sample import permutation_test
 
 from . import Trial
 
-REPEATS = 120  # tests of one law: a case is wrong if the binomial test of how often it rejects says so
+# tests of one law: a case is wrong if the binomial test of how often it rejects says so
+REPEATS = 120
 FALSE_ALARM = 1e-9
 BITS = 200
 
@@ -43,7 +45,10 @@ def least_cost(C: np.ndarray, a: list[int], b: list[int]) -> Fraction:
     rows = [i for i, count in enumerate(a) for _ in range(count)]
     columns = [j for j, count in enumerate(b) for _ in range(count)]
     exact = [[Fraction(c) for c in row] for row in C.tolist()]
-    return min(sum((exact[i][j] for i, j in zip(rows, order)), Fraction(0)) for order in set(permutations(columns)))
+    return min(
+        sum((exact[i][j] for i, j in zip(rows, order)), Fraction(0))
+        for order in set(permutations(columns))
+    )
 
 
 def try_small(rng: np.random.Generator) -> str | None:
@@ -56,7 +61,11 @@ def try_small(rng: np.random.Generator) -> str | None:
     told = f"C {C.tolist()}, a {a}, b {b}"
     if found.exact() != best:
         return f"{told}: {found.exact()} in rationals, {best} by all assignments"
-    return None if best in found.value else f"{told}: {best} not in [{found.value.lo!r}, {found.value.hi!r}]"
+    return (
+        None
+        if best in found.value
+        else f"{told}: {best} not in [{found.value.lo!r}, {found.value.hi!r}]"
+    )
 
 
 def try_points(rng: np.random.Generator) -> str | None:
@@ -67,12 +76,22 @@ def try_points(rng: np.random.Generator) -> str | None:
     x, y = (rng.integers(0, 3, (n, d)) * scale + shift for _ in range(2))
     cost = str(rng.choice(["sqeuclidean", "cityblock"]))
     exact = [[_exact_cost(p, q, cost) for q in y.tolist()] for p in x.tolist()]
-    best = min(sum((exact[i][j] for i, j in enumerate(order)), Fraction(0)) for order in permutations(range(n))) / n
+    best = (
+        min(
+            sum((exact[i][j] for i, j in enumerate(order)), Fraction(0))
+            for order in permutations(range(n))
+        )
+        / n
+    )
     found = transport(x, y, cost=cost)
     told = f"{cost}, x {x.tolist()}, y {y.tolist()}"
     if found.exact() != best:
         return f"{told}: {found.exact()} in rationals, {best} by all assignments"
-    return None if best in found.value else f"{told}: {best} not in [{found.value.lo!r}, {found.value.hi!r}]"
+    return (
+        None
+        if best in found.value
+        else f"{told}: {best} not in [{found.value.lo!r}, {found.value.hi!r}]"
+    )
 
 
 def _exact_cost(p: list[float], q: list[float], cost: str) -> Fraction:
@@ -86,7 +105,9 @@ def try_entropic(rng: np.random.Generator) -> str | None:
     a, b = (float(rng.uniform(0.05, 0.95)) for _ in range(2))
     epsilon = float(C.max()) * 10.0 ** rng.uniform(-2, 1)
     truth = _entropic_cost(C.tolist(), a, b, epsilon)
-    found = transport(np.arange(2), np.arange(2), [a, 1 - a], [b, 1 - b], cost=C, epsilon=epsilon).value
+    found = transport(
+        np.arange(2), np.arange(2), [a, 1 - a], [b, 1 - b], cost=C, epsilon=epsilon
+    ).value
     if found.lo <= float(truth.upper()) and float(truth.lower()) <= found.hi:
         return None
     return f"C {C.tolist()}, a {a}, b {b}, ε {epsilon}: {truth} not in [{found.lo!r}, {found.hi!r}]"
@@ -129,12 +150,20 @@ def try_levels(rng: np.random.Generator) -> str | None:
     count = int(rng.choice([9, 19, 39]))
     p = []
     for _ in range(REPEATS):
-        rows = rng.integers(0, levels, (n + m, 1)).astype(float) if levels else rng.standard_cauchy((n + m, 1))
+        rows = (
+            rng.integers(0, levels, (n + m, 1)).astype(float)
+            if levels
+            else rng.standard_cauchy((n + m, 1))
+        )
         if statistic == "w1":
             p.append(line_test(rows[:n, 0], rows[n:, 0], permutations=count, rng=rng).p_value)
         else:
-            p.append(permutation_test(rows[:n], rows[n:], statistic, permutations=count, rng=rng).p_value)  # type: ignore[arg-type]
-    return _rejects_too_often(p, f"{statistic}, {n} and {m} rows, {levels} levels, {count} relabellings")
+            kind: Any = statistic
+            test = permutation_test(rows[:n], rows[n:], kind, permutations=count, rng=rng)
+            p.append(test.p_value)
+    return _rejects_too_often(
+        p, f"{statistic}, {n} and {m} rows, {levels} levels, {count} relabellings"
+    )
 
 
 def try_intervals(rng: np.random.Generator) -> str | None:
@@ -148,19 +177,33 @@ def try_intervals(rng: np.random.Generator) -> str | None:
     missed = 0
     for _ in range(REPEATS):
         x, y = (rng.choice(atoms, size, p=law) for size, law in zip((n, m), laws))
-        spans = np.ptp(np.concatenate([x, y])) == 1  # what the interval assumes: a segment as long as the range
+        # what the interval assumes: a segment as long as the range
+        spans = np.ptp(np.concatenate([x, y])) == 1
         missed += bool(spans) and truth not in distance(x, y, "w1", level).interval
     if stats.binom.sf(missed - 1, REPEATS, 1 - level) > FALSE_ALARM:
         return None
-    return (
-        f"atoms {atoms.tolist()}, laws {[law.tolist() for law in laws]}, {n} and {m} rows: {missed} missed at {level}"
-    )
+    tried = f"atoms {atoms.tolist()}, laws {[law.tolist() for law in laws]}, {n} and {m} rows"
+    return f"{tried}: {missed} missed at {level}"
 
 
 TRIALS = (
-    Trial("transport: small problems", "an optimum in rationals, or its enclosure, that is none", try_small, 40),
-    Trial("transport: points", "an optimum in rationals, or its enclosure, that is none", try_points, 20),
+    Trial(
+        "transport: small problems",
+        "an optimum in rationals, or its enclosure, that is none",
+        try_small,
+        40,
+    ),
+    Trial(
+        "transport: points",
+        "an optimum in rationals, or its enclosure, that is none",
+        try_points,
+        20,
+    ),
     Trial("transport: entropic", "an entropic cost outside of its enclosure", try_entropic, 20),
-    Trial("two samples: levels", "p-values at most α more often than α under one law", try_levels, 2),
-    Trial("two samples: intervals", "W₁ of two laws missed more often than stated", try_intervals, 2),
+    Trial(
+        "two samples: levels", "p-values at most α more often than α under one law", try_levels, 2
+    ),
+    Trial(
+        "two samples: intervals", "W₁ of two laws missed more often than stated", try_intervals, 2
+    ),
 )

@@ -39,7 +39,9 @@ def attempt_potential(rng: np.random.Generator) -> str | None:
     image = [a + b for a, b in zip(v, _times(_matrix(V), inner))]
     if _square(image) > Fraction(bound) ** 2 * _square(v):
         stretch = float(_square(image) / _square(v)) ** 0.5
-        return f"W = {W.tolist()}, V = {V.tolist()} stretches by {stretch!r}, the bound is {bound!r}"
+        return (
+            f"W = {W.tolist()}, V = {V.tolist()} stretches by {stretch!r}, the bound is {bound!r}"
+        )
     return None
 
 
@@ -61,5 +63,10 @@ def _square(v: list[Fraction]) -> Fraction:
 
 TRIALS = (
     Trial("unit Lipschitz: orthogonality", "a defect above its bound", attempt_orthogonal, few=100),
-    Trial("unit Lipschitz: residual steps", "a slope above the certified constant", attempt_potential, few=100),
+    Trial(
+        "unit Lipschitz: residual steps",
+        "a slope above the certified constant",
+        attempt_potential,
+        few=100,
+    ),
 )

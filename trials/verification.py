@@ -35,18 +35,29 @@ def _below(bound: Fraction, strict: bool = False, sign: int = 1) -> tuple[tuple[
 
 
 def _ask(net: ReluNetwork, box: Box, unsafe: tuple[tuple[Row, ...], ...]) -> Verification:
-    return decide(net, Question(net.widths[0], net.widths[-1], (Case(box, unsafe),)), seconds=SECONDS)
+    return decide(
+        net, Question(net.widths[0], net.widths[-1], (Case(box, unsafe),)), seconds=SECONDS
+    )
 
 
 def _fault(
-    found: Verification, net: ReluNetwork, box: Box, unsafe: tuple[tuple[Row, ...], ...], truth: str, case: str
+    found: Verification,
+    net: ReluNetwork,
+    box: Box,
+    unsafe: tuple[tuple[Row, ...], ...],
+    truth: str,
+    case: str,
 ) -> str | None:
     """What is wrong with an answer, or None."""
     if found.answer in ("sat", "unsat") and found.answer != truth:
         return f"{case}: said {found.answer}, is {truth}"
     if found.answer == "sat":
         witness = found.witness
-        if witness is None or exact(net)(witness.x) != witness.y or not Case(box, unsafe).admits(witness.x, witness.y):
+        if (
+            witness is None
+            or exact(net)(witness.x) != witness.y
+            or not Case(box, unsafe).admits(witness.x, witness.y)
+        ):
             return f"{case}: {witness} is no counter-example"
     return None
 
@@ -71,14 +82,21 @@ def attempt_pieces(rng: np.random.Generator) -> str | None:
     d = int(rng.integers(1, 4))
     widths = (d, *(int(n) for n in rng.integers(2, 5, int(rng.integers(1, 3)))), 1)
     shapes = list(zip(widths[1:], widths[:-1]))
-    net = ReluNetwork.dense([_draw(rng, *shape) for shape in shapes], [_draw(rng, shape[0]) for shape in shapes])
+    net = ReluNetwork.dense(
+        [_draw(rng, *shape) for shape in shapes], [_draw(rng, shape[0]) for shape in shapes]
+    )
     cells = pieces(net, PieceBox([-1.0] * d, [1.0] * d))
     least = exact(net)(extreme(cells, 0, -1).point)[0]
     bound, strict, truth = _threshold(rng, least)
     box = Box((-ONE,) * d, (ONE,) * d)
     unsafe = _below(bound, strict)
     return _fault(
-        _ask(net, box, unsafe), net, box, unsafe, truth, f"widths {widths}, {float(bound - least):.3g} beside"
+        _ask(net, box, unsafe),
+        net,
+        box,
+        unsafe,
+        truth,
+        f"widths {widths}, {float(bound - least):.3g} beside",
     )
 
 
@@ -110,7 +128,9 @@ def _draw_ridge(
         biases[1] = -constants * weights[1][:, shifted]
     half = [Fraction(int(v), 4) for v in rng.integers(1, 5, d)]
     centre = [Fraction(int(v), 4) for v in rng.integers(-4, 5, d)]
-    box = Box(tuple(c - h for c, h in zip(centre, half)), tuple(c + h for c, h in zip(centre, half)))
+    box = Box(
+        tuple(c - h for c, h in zip(centre, half)), tuple(c + h for c, h in zip(centre, half))
+    )
     net = ReluNetwork.dense(weights, biases)
     slopes = [Fraction(float(v)) for v in a]
     lowest = sum((min(p * x, p * y) for p, x, y in zip(slopes, box.lo, box.hi)), Fraction(0))
@@ -144,7 +164,10 @@ def _sums(net: ReluNetwork, t: Fraction, depth: int) -> list[Fraction]:
     state = [t]
     for k, step in enumerate(net.steps[: depth + 1]):
         rows = [[Fraction(float(v)) for v in row] for row in step.dense()]
-        state = [sum((w * h for w, h in zip(row, state)), Fraction(float(b))) for row, b in zip(rows, step.offset)]
+        state = [
+            sum((w * h for w, h in zip(row, state)), Fraction(float(b)))
+            for row, b in zip(rows, step.offset)
+        ]
         if k < depth:
             state = [max(v, Fraction(0)) for v in state]
     return state
@@ -165,7 +188,9 @@ def attempt_ball(rng: np.random.Generator) -> str | None:
     norm = int(rng.integers(1, 3))
     d = int(rng.integers(3, 7)) if rng.random() < 0.8 else int(rng.integers(17, 20))
     a = np.zeros(d)
-    a[rng.choice(d, 3, replace=False)] = rng.choice([-1, 1], 3) * np.array(LENGTHS[int(rng.integers(len(LENGTHS)))])
+    a[rng.choice(d, 3, replace=False)] = rng.choice([-1, 1], 3) * np.array(
+        LENGTHS[int(rng.integers(len(LENGTHS)))]
+    )
     dual = int(np.abs(a).max()) if norm == 1 else round(float(np.linalg.norm(a)))
     hidden = [int(n) for n in rng.integers(2, 5, int(rng.integers(1, 3)))]
     signs = rng.choice([-1.0, 1.0], (hidden[0], 1))
@@ -185,7 +210,9 @@ def attempt_ball(rng: np.random.Generator) -> str | None:
     says = f"{net.widths} in ℓ{norm}, {float(bound - least):.3g} beside the least value"
     if rng.random() < 0.5:
         judge = Judge(net, case)
-        search = search_neurons(net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish)
+        search = search_neurons(
+            net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish
+        )
         said = "sat" if judge.witness is not None else "unsat" if search.closed else "unknown"
         witness = judge.witness
     else:
@@ -193,7 +220,9 @@ def attempt_ball(rng: np.random.Generator) -> str | None:
         said, witness = found.answer, found.witness
     if said in ("sat", "unsat") and said != truth:
         return f"{says}: said {said}, is {truth}"
-    if witness is not None and not (exact(net)(witness.x) == witness.y and case.admits(witness.x, witness.y)):
+    if witness is not None and not (
+        exact(net)(witness.x) == witness.y and case.admits(witness.x, witness.y)
+    ):
         return f"{says}: {witness} is no counter-example"
     return None
 
@@ -204,7 +233,9 @@ def attempt_cancelling(rng: np.random.Generator) -> str | None:
     return _attempt_threshold(rng, net, box, least)
 
 
-def _attempt_threshold(rng: np.random.Generator, net: ReluNetwork, box: Box, least: Fraction) -> str | None:
+def _attempt_threshold(
+    rng: np.random.Generator, net: ReluNetwork, box: Box, least: Fraction
+) -> str | None:
     bound, strict, truth = _threshold(rng, least)
     unsafe = _below(bound, strict)
     case = f"{net.widths} {float(bound - least):.3g} beside the least value"
@@ -213,7 +244,9 @@ def _attempt_threshold(rng: np.random.Generator, net: ReluNetwork, box: Box, lea
 
 def attempt_many_inputs(rng: np.random.Generator) -> str | None:
     """One layer of ReLUs of 17 inputs and more: a sum of functions of linear forms, each in inputs of its own."""
-    parts = [_draw_ridge(rng, int(rng.integers(5, 9)), hidden=1) for _ in range(int(rng.integers(4, 6)))]
+    parts = [
+        _draw_ridge(rng, int(rng.integers(5, 9)), hidden=1) for _ in range(int(rng.integers(4, 6)))
+    ]
     nets = [net for net, _, _ in parts]
     sizes = [net.widths for net in nets]
     first = np.zeros((sum(h for _, h, _ in sizes), sum(d for d, _, _ in sizes)))
@@ -223,19 +256,28 @@ def attempt_many_inputs(rng: np.random.Generator) -> str | None:
         row += h
         column += d
     last = np.concatenate([net.steps[1].dense() for net in nets], axis=1)
-    offsets = [np.concatenate([net.steps[0].offset for net in nets]), sum(net.steps[1].offset for net in nets)]
-    box = Box(*(tuple(v for _, part, _ in parts for v in getattr(part, side)) for side in ("lo", "hi")))
+    offsets = [
+        np.concatenate([net.steps[0].offset for net in nets]),
+        sum(net.steps[1].offset for net in nets),
+    ]
+    box = Box(
+        *(tuple(v for _, part, _ in parts for v in getattr(part, side)) for side in ("lo", "hi"))
+    )
     whole = ReluNetwork.dense([first, last], offsets)
     return _attempt_threshold(rng, whole, box, sum((least for _, _, least in parts), Fraction(0)))
 
 
 def attempt_neurons(rng: np.random.Generator) -> str | None:
     """The same by splitting neurons, in up to twenty inputs."""
-    net, box, least = _draw_ridge(rng, int(rng.integers(1, 21)), constants=float(rng.choice([0.0, 0.0, BIG])))
+    net, box, least = _draw_ridge(
+        rng, int(rng.integers(1, 21)), constants=float(rng.choice([0.0, 0.0, BIG]))
+    )
     bound, strict, truth = _threshold(rng, least)
     case = Case(box, _below(bound, strict))
     judge = Judge(net, case)
-    search = search_neurons(net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish)
+    search = search_neurons(
+        net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish
+    )
     said = "sat" if judge.witness is not None else "unsat" if search.closed else "unknown"
     if said != "unknown" and said != truth:
         return f"{net.widths} {float(bound - least):.3g} beside the least value: said {said}, is {truth}"
@@ -248,7 +290,9 @@ def attempt_slab(rng: np.random.Generator) -> str | None:
     a = np.where(rng.random(d) < 0.5, 1.0, -1.0) * rng.integers(1, 4, d)
     place = float(rng.integers(-64, 65)) / 64 + 1 / 3
     width = 2.0**-12
-    net = ReluNetwork.dense([np.vstack([a, -a]), np.ones((1, 2))], [np.array([-place, place]), np.array([-width])])
+    net = ReluNetwork.dense(
+        [np.vstack([a, -a]), np.ones((1, 2))], [np.array([-place, place]), np.array([-width])]
+    )
     box = Box((-ONE,) * d, (ONE,) * d)
     is_met = bool(rng.integers(2))
     unsafe = _below(Fraction(width) * Fraction(-1 if is_met else -2) * Fraction(127, 128))
@@ -266,7 +310,8 @@ def _draw_classifier(rng: np.random.Generator) -> ReluNetwork:
     d = int(rng.integers(2, 9))
     h = int(rng.integers(3, 9))
     return ReluNetwork.dense(
-        [rng.standard_normal((h, d)), rng.standard_normal((3, h))], [rng.standard_normal(h), rng.standard_normal(3)]
+        [rng.standard_normal((h, d)), rng.standard_normal((3, h))],
+        [rng.standard_normal(h), rng.standard_normal(3)],
     )
 
 
@@ -280,14 +325,18 @@ def attempt_robust(rng: np.random.Generator) -> str | None:
     excess = np.abs(_draw(rng, 2, h))
     margin = float(rng.choice([2.0**-30, 2.0**-10, 1.0]))
     x = _draw(rng, d)
-    net = ReluNetwork.dense([W, np.vstack([common, common - excess])], [b, np.array([margin, 0.0, 0.0])])
+    net = ReluNetwork.dense(
+        [W, np.vstack([common, common - excess])], [b, np.array([margin, 0.0, 0.0])]
+    )
     question = Robust(x, eps=Fraction(int(rng.integers(1, 9)), 8), label=0).question(3)
     found = decide(net, question, seconds=SECONDS)
     if found.answer == "sat":
         return f"{net.widths}, margin {margin}: said sat, is robust"
     hidden = np.maximum(W @ x + b, 0.0)
     loss = excess[0] @ hidden  # numbers on a grid: no rounding
-    broken = ReluNetwork.dense([W, np.vstack([common, common - excess])], [b, np.array([-loss, 0.0, 0.0])])
+    broken = ReluNetwork.dense(
+        [W, np.vstack([common, common - excess])], [b, np.array([-loss, 0.0, 0.0])]
+    )
     found = decide(broken, question, seconds=SECONDS)  # at x itself it is a tie
     if found.answer == "unsat":
         return f"{net.widths}: said unsat, and x is a tie"
@@ -316,13 +365,45 @@ def attempt_radius(rng: np.random.Generator) -> str | None:
 
 
 TRIALS = (
-    Trial("verification: small networks", "another answer than the exact pieces'", attempt_pieces, few=100),
-    Trial("verification: one linear form", "a wrong answer beside the least value", attempt_ridge, few=350),
-    Trial("verification: balls", "a wrong answer beside the least value in a ball", attempt_ball, few=60),
-    Trial("verification: cancelling constants", "a wrong answer where floats lose all", attempt_cancelling, few=150),
-    Trial("verification: many inputs", "a wrong answer beside the least value", attempt_many_inputs, few=30),
-    Trial("verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=30),
+    Trial(
+        "verification: small networks",
+        "another answer than the exact pieces'",
+        attempt_pieces,
+        few=100,
+    ),
+    Trial(
+        "verification: one linear form",
+        "a wrong answer beside the least value",
+        attempt_ridge,
+        few=350,
+    ),
+    Trial(
+        "verification: balls",
+        "a wrong answer beside the least value in a ball",
+        attempt_ball,
+        few=60,
+    ),
+    Trial(
+        "verification: cancelling constants",
+        "a wrong answer where floats lose all",
+        attempt_cancelling,
+        few=150,
+    ),
+    Trial(
+        "verification: many inputs",
+        "a wrong answer beside the least value",
+        attempt_many_inputs,
+        few=30,
+    ),
+    Trial(
+        "verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=30
+    ),
     Trial("verification: slabs", "a counter-example missed or made up", attempt_slab, few=100),
     Trial("verification: robust by construction", "a wrong label", attempt_robust, few=150),
-    Trial("verification: attacks and certificates", "a certified radius above one met", attempt_radius, few=60),
+    Trial(
+        "verification: attacks and certificates",
+        "a certified radius above one met",
+        attempt_radius,
+        few=60,
+    ),
 )

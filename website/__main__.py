@@ -21,15 +21,23 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m website", description=__doc__)
-    parser.add_argument("--build", type=Path, default=BUILD, help="folder of everything that is made")
+    parser.add_argument(
+        "--build", type=Path, default=BUILD, help="folder of everything that is made"
+    )
     steps = parser.add_subparsers(required=True)
     results = steps.add_parser("results", help="run what has no stored result")
     results.add_argument("--only", nargs="+", default=None, help="ids of theorems")
-    results.add_argument("--workers", type=int, default=MOST_WORKERS, help=f"processes, at most {MOST_WORKERS}")
+    results.add_argument(
+        "--workers", type=int, default=MOST_WORKERS, help=f"processes, at most {MOST_WORKERS}"
+    )
     results.set_defaults(step=_store)
     steps.add_parser("pages", help="write the sources for Sphinx").set_defaults(step=_write)
-    steps.add_parser("inspect", help="check links, formulas and pictures of what was built").set_defaults(step=_inspect)
-    steps.add_parser("since", help="note the version of new theorems; part of a release").set_defaults(step=_record)
+    steps.add_parser(
+        "inspect", help="check links, formulas and pictures of what was built"
+    ).set_defaults(step=_inspect)
+    steps.add_parser(
+        "since", help="note the version of new theorems; part of a release"
+    ).set_defaults(step=_record)
     return parser
 
 
@@ -42,7 +50,9 @@ def _store(options: argparse.Namespace) -> int:
 
 def _write(options: argparse.Namespace) -> int:
     contents = Contents.of_package()
-    written = write_sources(contents, ResultStore(options.build / "results"), options.build / "source")
+    written = write_sources(
+        contents, ResultStore(options.build / "results"), options.build / "source"
+    )
     print(f"{written} pages were generated in {options.build / 'source'}")
     return 0
 

@@ -38,7 +38,8 @@ def setup(app):
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     app.connect("autodoc-process-docstring", process_docstring)
     app.connect("autodoc-process-signature", shorten_signature)
-    app.connect("html-page-context", name_roles, priority=900)  # after the theme has made its tree of pages
+    # after the theme has made its tree of pages
+    app.connect("html-page-context", name_roles, priority=900)
 
 
 def visit_inline(translator, node):
@@ -48,7 +49,9 @@ def visit_inline(translator, node):
 
 def visit_block(translator, node):
     """A formula of its own."""
-    write_formula(translator, node, formula_html(node.astext(), display=True, number=node.get("number") or ""))
+    write_formula(
+        translator, node, formula_html(node.astext(), display=True, number=node.get("number") or "")
+    )
 
 
 def write_formula(translator, node, made):
@@ -57,7 +60,9 @@ def write_formula(translator, node, made):
     from sphinx.util import logging  # pyright: ignore[reportMissingImports]
 
     if is_unread(made):
-        logging.getLogger(__name__).warning("a formula that cannot be read: %s", node.astext(), location=node)
+        logging.getLogger(__name__).warning(
+            "a formula that cannot be read: %s", node.astext(), location=node
+        )
     translator.body.append(made)
     raise SkipNode
 
@@ -73,11 +78,15 @@ def shorten_signature(app, what, name, obj, options, signature, returned):
     from sphinx.util.typing import stringify_annotation  # pyright: ignore[reportMissingImports]
 
     union = stringify_annotation(ArrayLike, "smart")
-    return tuple(text.replace(union, "ArrayLike") if text else text for text in (signature, returned))
+    return tuple(
+        text.replace(union, "ArrayLike") if text else text for text in (signature, returned)
+    )
 
 
 def name_roles(app, pagename, templatename, context, doctree):
     """What WCAG asks for and the theme leaves out: levels of headings, and code that can be scrolled by keyboard."""
     tree = context.get("furo_navigation_tree", "")
-    context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+    context["furo_navigation_tree"] = tree.replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
     context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')

@@ -55,7 +55,9 @@ class Contents:
     def origins_of(self, id: str) -> list[str]:
         """Theorems that lead to this one, and to which it does not lead itself."""
         here = self.leads_of(id)
-        return [other for other in self.theorems if other not in here and id in self.leads_of(other)]
+        return [
+            other for other in self.theorems if other not in here and id in self.leads_of(other)
+        ]
 
     def places_in_courses(self, id: str) -> list[tuple[str, int]]:
         """Courses that have a theorem, each with the number of the section."""
@@ -76,4 +78,6 @@ def record_versions() -> None:
 
 def project_version() -> str:
     """The version that the sources state; what is installed may be older."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "version"
+    ]

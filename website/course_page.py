@@ -14,7 +14,17 @@ from ftheta.report.numbers import number
 from ftheta.report.page import figure_html, numerals
 
 from .contents import Contents
-from .markup import anchor_html, code_lines, fold, heading, html_block, join, link, paragraph, toctree
+from .markup import (
+    anchor_html,
+    code_lines,
+    fold,
+    heading,
+    html_block,
+    join,
+    link,
+    paragraph,
+    toctree,
+)
 
 Read = Callable[[str], Result | None]
 
@@ -31,19 +41,31 @@ def courses_page(contents: Contents) -> str:
         walk = code_lines(f"ftheta course {name}", f"ftheta lab --course {name}")
         parts += [heading(2, course.title), html_block(f"{by}<ol>{sections}</ol>{walk}")]
     lead = "Most theorems here come from five lecture courses. Each is a way through them in the order of its slides."
-    below = {name: f"{course.title} ({course.by.split(',')[0]})" for name, course in contents.courses.items()}
+    below = {
+        name: f"{course.title} ({course.by.split(',')[0]})"
+        for name, course in contents.courses.items()
+    }
     return join(heading(1, "Courses"), f"{lead}\n", *parts, toctree(below))
 
 
 def course_page(name: str, course: Course, read: Read) -> str:
     """The page of a course; `read` gives the stored run of a theorem."""
     lines = code_lines(
-        f"ftheta course {name}", f"ftheta lab --course {name}", f"ftheta course {name} --print {name}.html"
+        f"ftheta course {name}",
+        f"ftheta lab --course {name}",
+        f"ftheta course {name} --print {name}.html",
     )
-    parts = [heading(1, course.title), html_block(f'<p class="under">{escape(course.by)}</p>', lines)]
+    parts = [
+        heading(1, course.title),
+        html_block(f'<p class="under">{escape(course.by)}</p>', lines),
+    ]
     for k, section in enumerate(course.sections, 1):
         parts += [html_block(anchor_html(f"section-{k}")), heading(2, f"{k}. {section.title}")]
-        parts += [html_block(f"<blockquote>“{words_html(section.quote)}”</blockquote>")] if section.quote else []
+        parts += (
+            [html_block(f"<blockquote>“{words_html(section.quote)}”</blockquote>")]
+            if section.quote
+            else []
+        )
         parts += [html_block(*_section(course, section, read))]
     return join(*parts)
 
@@ -86,7 +108,10 @@ def _choose_chart(page: Page, result: Result | None) -> Chart | None:
 
 
 def _exercise(exercise: Exercise) -> str:
-    numbers = ", ".join(f"{words_html(name)} = {numerals(number(value))}" for name, value in exercise.numbers.items())
+    numbers = ", ".join(
+        f"{words_html(name)} = {numerals(number(value))}"
+        for name, value in exercise.numbers.items()
+    )
     found = f"{exercise.verdict.value}{'; ' * bool(numbers)}{numbers}"
     answer = f'{paragraph(exercise.answer)}<p class="faint">The run finds: {found}.</p>'
     folded = fold("Answer", answer + code_lines(course_command(exercise)))

@@ -9,7 +9,8 @@ _PIECE = re.compile(
     r"(?P<literal>``.+?``)|`(?P<code>[^`]+)`|(?<!\\)\$\$(?P<display>.+?)\$\$|(?<!\\)\$(?P<inline>.+?)(?<!\\)\$",
     re.DOTALL,
 )
-_MARK = re.compile(r"(?<!\*)\*(?![*\s])|\||(?<=\w)_(?!\w)")  # letters that would begin emphasis or a reference
+# letters that would begin emphasis or a reference
+_MARK = re.compile(r"(?<!\*)\*(?![*\s])|\||(?<=\w)_(?!\w)")
 
 
 def to_restructured_text(lines: Sequence[str]) -> list[str]:
@@ -18,7 +19,11 @@ def to_restructured_text(lines: Sequence[str]) -> list[str]:
     parts = []
     end = 0
     for found in _PIECE.finditer(text):
-        parts += [_MARK.sub(r"\\\g<0>", text[end : found.start()]), _write_piece(found), _part_from(text, found.end())]
+        parts += [
+            _MARK.sub(r"\\\g<0>", text[end : found.start()]),
+            _write_piece(found),
+            _part_from(text, found.end()),
+        ]
         end = found.end()
     parts.append(_MARK.sub(r"\\\g<0>", text[end:]))
     return _part_lists(_list_parameters("".join(parts).split("\n")))
@@ -57,6 +62,11 @@ def _part_lists(lines: Sequence[str]) -> list[str]:
     parted: list[str] = []
     for line in lines:
         before = parted[-1] if parted else ""
-        begins = _ITEM.match(line) and before.strip() and not _ITEM.match(before) and not before.startswith(" ")
+        begins = (
+            _ITEM.match(line)
+            and before.strip()
+            and not _ITEM.match(before)
+            and not before.startswith(" ")
+        )
         parted += ["", line] if begins else [line]
     return parted

@@ -24,10 +24,14 @@ _COMMANDS = (
     "ftheta lab   # every theorem with its sliders, in your browser",
 )
 _NEEDS = "Python 3.11 or later and make are all that a checkout needs; afterwards everything works offline."
-_AUDIT = "An audit of a small trained network: findings first, each with its number and how it is known."
+_AUDIT = (
+    "An audit of a small trained network: findings first, each with its number and how it is known."
+)
 
 
-def front_page(contents: Contents, read: Callable[[str], Result | None], guide: dict[str, str]) -> str:
+def front_page(
+    contents: Contents, read: Callable[[str], Result | None], guide: dict[str, str]
+) -> str:
     """The root of the site; `guide` are the narrative pages, titles by name."""
     counts = (
         f'<p><a href="gallery.html">{len(contents.theorems)} theorems</a> in {len(contents.chapters)} chapters · '
@@ -49,7 +53,14 @@ def front_page(contents: Contents, read: Callable[[str], Result | None], guide: 
         toctree({"gallery": "Gallery"}, "Theorems"),
         toctree({"courses/index": "Courses"}, "Courses"),
         toctree(guide, "Guide"),
-        toctree({"api/index": "Python reference", "cite": "How to cite", "CONTRIBUTING": "Contributing"}, "Reference"),
+        toctree(
+            {
+                "api/index": "Python reference",
+                "cite": "How to cite",
+                "CONTRIBUTING": "Contributing",
+            },
+            "Reference",
+        ),
         toctree({"docs/releasing": "Versions and platforms", "CHANGELOG": "Changelog"}),
     )
 

@@ -20,13 +20,16 @@ Read = Callable[[str], Result | None]
 def gallery_page(contents: Contents, read: Read) -> str:
     """All theorems by chapter; `read` gives the stored run of one."""
     chips = "".join(
-        f'<a class="chip" href="#chapter-{name}">{escape(title)}</a>' for name, title in contents.chapters.items()
+        f'<a class="chip" href="#chapter-{name}">{escape(title)}</a>'
+        for name, title in contents.chapters.items()
     )
     parts = []
     for name, title in contents.chapters.items():
         cards = cards_html(contents.in_chapter(name), read)
         parts += [html_block(anchor_html(f"chapter-{name}")), heading(2, title), html_block(cards)]
-    lead = f"<p>{len(contents.theorems)} theorems, each by the first picture of its default run.</p>"
+    lead = (
+        f"<p>{len(contents.theorems)} theorems, each by the first picture of its default run.</p>"
+    )
     return join(
         heading(1, "Gallery"),
         html_block(lead, f'<nav class="chips" aria-label="Chapters">{chips}</nav>'),

@@ -66,13 +66,20 @@ class Inspection:
 
 def inspect_site(root: Path) -> Inspection:
     """Read every page below `root`, and follow every link between them; others are checked for their form alone."""
-    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.html"))}
+    pages = {
+        path.resolve(): Page(path.read_text(encoding="utf-8"))
+        for path in sorted(root.rglob("*.html"))
+    }
     found = Inspection(pages=len(pages))
     for path, page in pages.items():
         name = path.relative_to(root.resolve()).as_posix()
         found.links += len(page.links)
         found.formulas += page.formulas
-        faults = {link: fault for link in page.links if (fault := _fault(link, path, pages, root.resolve()))}
+        faults = {
+            link: fault
+            for link in page.links
+            if (fault := _fault(link, path, pages, root.resolve()))
+        }
         found.broken += [f"{name}: {link} {fault}" for link, fault in faults.items()]
         found.unread += [f"{name}: {page.unread} formulas could not be read"] * bool(page.unread)
         is_theorem = name.startswith("theorems/")

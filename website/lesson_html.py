@@ -12,7 +12,10 @@ from .lab_lines import lab_address
 
 def symbols_html(symbols: Mapping[str, str]) -> str:
     """What the symbols mean."""
-    rows = "".join(f"<dt>{words_html(symbol)}</dt><dd>{words_html(means)}</dd>" for symbol, means in symbols.items())
+    rows = "".join(
+        f"<dt>{words_html(symbol)}</dt><dd>{words_html(means)}</dd>"
+        for symbol, means in symbols.items()
+    )
     return f'<dl class="symbols">{rows}</dl>' if rows else ""
 
 
@@ -21,8 +24,7 @@ def trials_html(id: str, trials: Sequence[Mapping[str, Any]]) -> str:
     items = []
     for trial in trials:
         line = check_line(id, trial["preset"], trial["knobs"])
-        lab = (
-            f'<p class="faint">In the lab: <code>{escape(lab_address(id, trial["preset"], trial["knobs"]))}</code></p>'
-        )
+        address = lab_address(id, trial["preset"], trial["knobs"])
+        lab = f'<p class="faint">In the lab: <code>{escape(address)}</code></p>'
         items.append(f"<li><p>{words_html(trial['look'])}</p><pre>{escape(line)}</pre>{lab}</li>")
     return f"<ol>{''.join(items)}</ol>"

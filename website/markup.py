@@ -31,7 +31,10 @@ def toctree(names: Mapping[str, str], caption: str = "", *, hidden: bool = True)
     """The pages below this one: title by the name of the document."""
     options = [":hidden:"] if hidden else []
     options += [f":caption: {caption}"] if caption else []
-    lines = [f"{letters(title).replace('<', '‹').replace('>', '›')} <{name}>" for name, title in names.items()]
+    lines = [
+        f"{letters(title).replace('<', '‹').replace('>', '›')} <{name}>"
+        for name, title in names.items()
+    ]
     return "\n".join(["```{toctree}", *options, "", *lines, "```", ""])
 
 

@@ -10,8 +10,29 @@ _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 AT_ROOT = ("CONTRIBUTING.md", "CHANGELOG.md")
 _ORDER = (  # first what most readers want
-    *("audit", "importing", "lab", "courses", "trust", "verification", "robustness", "lipschitz", "pieces", "graph"),
-    *("training", "spectra", "sweeps", "learning", "generalisation", "width", "depth", "attention", "architectures"),
+    *(
+        "audit",
+        "importing",
+        "lab",
+        "courses",
+        "trust",
+        "verification",
+        "robustness",
+        "lipschitz",
+        "pieces",
+        "graph",
+    ),
+    *(
+        "training",
+        "spectra",
+        "sweeps",
+        "learning",
+        "generalisation",
+        "width",
+        "depth",
+        "attention",
+        "architectures",
+    ),
     *("groups", "generative", "transport"),
 )
 _ELSEWHERE = ("releasing",)  # pages that stand in another part of the contents
@@ -19,8 +40,14 @@ _ELSEWHERE = ("releasing",)  # pages that stand in another part of the contents
 
 def guide() -> dict[str, str]:
     """The narrative pages, titles by the name of the document."""
-    pages = {path.stem: path for path in sorted((ROOT / "docs").glob("*.md")) if path.stem not in _ELSEWHERE}
-    ordered = [name for name in _ORDER if name in pages] + [name for name in pages if name not in _ORDER]
+    pages = {
+        path.stem: path
+        for path in sorted((ROOT / "docs").glob("*.md"))
+        if path.stem not in _ELSEWHERE
+    }
+    ordered = [name for name in _ORDER if name in pages] + [
+        name for name in pages if name not in _ORDER
+    ]
     return {f"docs/{name}": title_of(pages[name].read_text(encoding="utf-8")) for name in ordered}
 
 
@@ -50,7 +77,11 @@ def _copy(path: Path, place: Path) -> None:
 
 def cite_page() -> str:
     """How to cite the project and the sources of a theorem, from CITATION.cff."""
-    facts = dict(re.findall(r'^(\w+): "?(.*?)"?$', (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE))
+    facts = dict(
+        re.findall(
+            r'^(\w+): "?(.*?)"?$', (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
     entry = [
         "@software{ftheta,",
         f"  title   = {{{facts['title']}}},",

@@ -16,17 +16,39 @@ THEMES = {
     "Theorems": ("check", "list", "show", "theorems", "Result", "Verdict", "Enclosure"),
     "Audits": ("audit", "watch", "lightning_callback"),
     "ReLU networks, exactly": (
-        *("relu_form", "pieces", "count_pieces", "decompile", "equal", "compile_cpa", "fem_basis", "simplify"),
+        *(
+            "relu_form",
+            "pieces",
+            "count_pieces",
+            "decompile",
+            "equal",
+            "compile_cpa",
+            "fem_basis",
+            "simplify",
+        ),
     ),
     "Verification and robustness": (
-        *("verify", "Robust", "Outputs", "Monotone", "Convex", "Close", "Decreases", "Ball", "Polytope", "bounds"),
+        *(
+            "verify",
+            "Robust",
+            "Outputs",
+            "Monotone",
+            "Convex",
+            "Close",
+            "Decreases",
+            "Ball",
+            "Polytope",
+            "bounds",
+        ),
         *("range", "reach", "lipschitz", "attack", "certified_radius", "robustness", "smooth"),
     ),
     "Graphs and gradients": ("graph", "check_gradient"),
     "Training": ("fit", "constants", "sweep", "risk", "risk_bounds"),
     "Width, depth, attention": ("approximate", "barron_norm", "ntk", "nngp", "mean_field"),
     "Symmetry": ("groups", "equivariance_defect", "equivariant_maps"),
-    "Generative models and transport": (*("flow", "diffuse", "langevin", "elbo", "ppca", "transport", "distance"),),
+    "Generative models and transport": (
+        *("flow", "diffuse", "langevin", "elbo", "ppca", "transport", "distance"),
+    ),
 }
 CALLED = {"graph": "tableau", "pieces": "pieces", "transport": "transport"}
 """Packages that can be called, with the function that this calls."""
@@ -39,16 +61,28 @@ def theme_of(name: str) -> str:
 
 def reference_index() -> str:
     """All public names by theme, with the first sentence of each."""
-    themes: dict[str, list[str]] = {theme: [n for n in names if n in dir(ftheta)] for theme, names in THEMES.items()}
+    themes: dict[str, list[str]] = {
+        theme: [n for n in names if n in dir(ftheta)] for theme, names in THEMES.items()
+    }
     more = [name for name in dir(ftheta) if theme_of(name) == "More"]
     parts = []
     for theme, names in (themes | ({"More": more} if more else {})).items():
-        rows = [(f'<a href="{name}.html"><code>ft.{name}</code></a>', words_html(summary_of(name))) for name in names]
-        parts += [heading(2, theme), html_block(table(("name", "what it does"), rows, kind="names", left=2))]
+        rows = [
+            (f'<a href="{name}.html"><code>ft.{name}</code></a>', words_html(summary_of(name)))
+            for name in names
+        ]
+        parts += [
+            heading(2, theme),
+            html_block(table(("name", "what it does"), rows, kind="names", left=2)),
+        ]
     lead = "Every public name is one attribute of `ftheta`, imported when it is first used:\n"
     example = "```python\nimport ftheta as ft\n```\n"
     return join(
-        heading(1, "Python reference"), lead, example, *parts, toctree({name: f"ft.{name}" for name in dir(ftheta)})
+        heading(1, "Python reference"),
+        lead,
+        example,
+        *parts,
+        toctree({name: f"ft.{name}" for name in dir(ftheta)}),
     )
 
 
@@ -78,10 +112,14 @@ def _package_page(name: str, package: ModuleType) -> str:
     called = CALLED.get(name)
     first = [_directive("autofunction", f"ftheta.{name}.{called}")] if called else []
     others = [other for other in public_names(package) if other != called]
-    parts = [_directive(_kind(getattr(package, other)), f"ftheta.{name}.{other}") for other in others]
+    parts = [
+        _directive(_kind(getattr(package, other)), f"ftheta.{name}.{other}") for other in others
+    ]
     note = f"Called, `ft.{name}(…)` is the function `ftheta.{name}.{called}`.\n" if called else ""
     about = f"```{{eval-rst}}\n.. automodule:: ftheta.{name}\n   :no-index:\n```\n"
-    return join(heading(1, f"ft.{name}"), about, note, *first, heading(2, "Names of the package"), *parts)
+    return join(
+        heading(1, f"ft.{name}"), about, note, *first, heading(2, "Names of the package"), *parts
+    )
 
 
 def public_names(package: ModuleType) -> list[str]:
@@ -121,8 +159,14 @@ def _returned_classes(item: Any) -> list[str]:
     except (NameError, TypeError):  # a name that is known to type checkers alone
         return []
     own = {getattr(ftheta, name) for name in dir(ftheta) if inspect.isclass(getattr(ftheta, name))}
-    classes = [each for each in (hint, *get_args(hint)) if inspect.isclass(each) and each not in own]
-    return [f"{each.__module__}.{each.__name__}" for each in classes if each.__module__.startswith("ftheta.")]
+    classes = [
+        each for each in (hint, *get_args(hint)) if inspect.isclass(each) and each not in own
+    ]
+    return [
+        f"{each.__module__}.{each.__name__}"
+        for each in classes
+        if each.__module__.startswith("ftheta.")
+    ]
 
 
 def summary_of(name: str) -> str:

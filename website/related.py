@@ -20,7 +20,9 @@ def related_svg(title: str, origins: Mapping[str, str], leads: Mapping[str, str]
     here = (_COLUMNS[1], (height - _BOX[1]) / 2)
     before = list(zip(origins.items(), _places(_COLUMNS[0], len(origins), height)))
     after = list(zip(leads.items(), _places(_COLUMNS[2], len(leads), height)))
-    arrows = [_arrow(place, here) for _, place in before] + [_arrow(here, place) for _, place in after]
+    arrows = [_arrow(place, here) for _, place in before] + [
+        _arrow(here, place) for _, place in after
+    ]
     boxes = [_box(words, place, address) for (address, words), place in (*before, *after)]
     label = f"Theorems that lead to “{letters(title)}”, and where it leads"
     head = f'<svg class="related" role="group" aria-label="{escape(label)}" viewBox="0 0 {_WIDTH} {height}">'
@@ -48,13 +50,22 @@ def _box(title: str, place: tuple[float, float], address: str = "") -> str:
     lines = _fold_title(letters(title))
     first = y + _BOX[1] / 2 + 4.5 - 8 * (len(lines) - 1)
     words = "".join(
-        f'<text x="{x + _BOX[0] / 2:g}" y="{first + 16 * k:g}">{escape(line)}</text>' for k, line in enumerate(lines)
+        f'<text x="{x + _BOX[0] / 2:g}" y="{first + 16 * k:g}">{escape(line)}</text>'
+        for k, line in enumerate(lines)
     )
     kind = "there" if address else "here"
     drawn = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{_BOX[0]}" height="{_BOX[1]}" rx="8"/>{words}'
-    return f'<a href="{escape(address)}"><title>{escape(letters(title))}</title>{drawn}</a>' if address else drawn
+    return (
+        f'<a href="{escape(address)}"><title>{escape(letters(title))}</title>{drawn}</a>'
+        if address
+        else drawn
+    )
 
 
 def _fold_title(title: str) -> Sequence[str]:
     lines = wrap(title, _LETTERS)
-    return lines if len(lines) <= _LINES else [*lines[: _LINES - 1], f"{lines[_LINES - 1][: _LETTERS - 2]}…"]
+    return (
+        lines
+        if len(lines) <= _LINES
+        else [*lines[: _LINES - 1], f"{lines[_LINES - 1][: _LETTERS - 2]}…"]
+    )

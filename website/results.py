@@ -58,7 +58,9 @@ class ResultStore:
     def missing(self, names: Iterable[str], digest: str) -> list[str]:
         """Those of the runs that these sources have not made."""
         known = self._digests()
-        return [name for name in names if known.get(name) != digest or not self._path(name).is_file()]
+        return [
+            name for name in names if known.get(name) != digest or not self._path(name).is_file()
+        ]
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.json"

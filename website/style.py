@@ -36,7 +36,9 @@ def style_sheet() -> str:
         f'figure [fill="{light}"]{{fill:{dark}}}figure [stroke="{light}"]{{stroke:{dark}}}'
         for light, dark in dark_colours().items()
     )
-    shared = "".join(f"{head}{{{body}}}\n" for head, body in rules.items() if head not in _OF_THE_WHOLE_PAGE)
+    shared = "".join(
+        f"{head}{{{body}}}\n" for head, body in rules.items() if head not in _OF_THE_WHOLE_PAGE
+    )
     dark = f"{night}{swaps}"
     return "\n".join(
         [

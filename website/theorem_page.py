@@ -13,7 +13,13 @@ from ftheta.report.mathml import statement_html, words_html
 from ftheta.report.page import data_table, figure_html, pill, table
 from ftheta.report.parts_html import parts_html
 from ftheta.report.reproduce import check_call, check_line
-from ftheta.report.theorem_html import claims_html, examples_html, numbers_html, printed_claims_html, summary_html
+from ftheta.report.theorem_html import (
+    claims_html,
+    examples_html,
+    numbers_html,
+    printed_claims_html,
+    summary_html,
+)
 from ftheta.report.verdicts import MARKS, look
 from ftheta.report.words import describe_status, failing_checks
 
@@ -28,14 +34,18 @@ MOST_RELATED = 6  # theorems of a column of the graph
 NO_RUN = "There is no stored run of this theorem in this build of the site; the line below runs it on your machine."
 
 
-def theorem_page(entry: Entry, result: Result | None, contents: Contents, control: Result | None = None) -> str:
+def theorem_page(
+    entry: Entry, result: Result | None, contents: Contents, control: Result | None = None
+) -> str:
     """The source of the page. `result` is the default run and `control` the forced run of the negative control; without
     a stored `result` the page says so."""
     lesson = entry["lesson"] or {}
     symbols = lesson.get("symbols", {})
     return join(
         heading(1, entry["title"]),
-        html_block(_eyebrow(entry, contents), paragraph(entry["gist"], "gist") if entry["gist"] else ""),
+        html_block(
+            _eyebrow(entry, contents), paragraph(entry["gist"], "gist") if entry["gist"] else ""
+        ),
         html_block(_verdict_card(entry, result)),
         heading(2, "Statement"),
         html_block(explain_statement(entry["statement"], symbols)),
@@ -49,7 +59,8 @@ def theorem_page(entry: Entry, result: Result | None, contents: Contents, contro
         *_section("What breaks it", _breaking(entry, lesson, control)),
         *_section("Options and presets", _options(entry) + _presets(entry)),
         *_section(
-            "Errata in the sources", f'<div class="note">{_paragraphs(entry["errata"])}</div>' * bool(entry["errata"])
+            "Errata in the sources",
+            f'<div class="note">{_paragraphs(entry["errata"])}</div>' * bool(entry["errata"]),
         ),
         *_section("Run it", _run_lines(entry)),
         *_section("Related theorems", _related(entry, contents)),
@@ -82,7 +93,9 @@ def _verdict_card(entry: Entry, result: Result | None) -> str:
         return f'<div class="card missing-run"><p>{NO_RUN}</p>{code_lines(check_line(entry["id"]))}</div>'
     here = look(result.verdict)
     mark = pill(here, ", vacuous" if result.vacuous else "")
-    subject = f"{result.provenance.subject_kind} “{letters(result.provenance.subject)}”, defaults, seed 0"
+    subject = (
+        f"{result.provenance.subject_kind} “{letters(result.provenance.subject)}”, defaults, seed 0"
+    )
     told = f'<p class="verdict">{mark} <span class="faint">{escape(subject)}</span></p>{summary_html(result, here)}'
     picture = figure_html(result.charts[0], id=result.id) if result.charts else ""
     return f'<div class="card">{told}{picture}</div>'
@@ -112,7 +125,11 @@ def _hypotheses(entry: Entry, result: Result | None) -> str:
         f"{_known(found.get(asked['name']))}{_remedy(asked['remedy'])}</li>"
         for asked in (*entry["assumes"], *entry["adapters"])
     ]
-    return f'<ul class="checks">{"".join(items)}</ul>' if items else "<p>None: it holds for every subject it takes.</p>"
+    return (
+        f'<ul class="checks">{"".join(items)}</ul>'
+        if items
+        else "<p>None: it holds for every subject it takes.</p>"
+    )
 
 
 def _mark(check: Check | None) -> str:
@@ -131,7 +148,11 @@ def _known(check: Check | None) -> str:
 
 
 def _remedy(words: str) -> str:
-    return f'<br><span class="faint">To meet it: {words_html(words.rstrip("."))}.</span>' if words else ""
+    return (
+        f'<br><span class="faint">To meet it: {words_html(words.rstrip("."))}.</span>'
+        if words
+        else ""
+    )
 
 
 def _breaking(entry: Entry, lesson: Entry, control: Result | None) -> str:
@@ -171,17 +192,33 @@ def _options(entry: Entry) -> str:
 def _option(setting: Entry) -> tuple[str, ...]:
     knob = setting["knob"]
     symbol = f"{symbol_html(knob['symbol'])}: " if knob["symbol"] else ""
-    ends = f"{knob['lo']:g} … {knob['hi']:g}" if setting["type"] in ("int", "float") else ", ".join(knob["choices"])
+    ends = (
+        f"{knob['lo']:g} … {knob['hi']:g}"
+        if setting["type"] in ("int", "float")
+        else ", ".join(knob["choices"])
+    )
     name = f"<code>--{escape(setting['name'].replace('_', '-'))}</code>"
-    return name, f"{symbol}{words_html(knob['says'])}", escape(ends), escape(str(setting["default"]))
+    return (
+        name,
+        f"{symbol}{words_html(knob['says'])}",
+        escape(ends),
+        escape(str(setting["default"])),
+    )
 
 
 def _presets(entry: Entry) -> str:
     rows = []
     for name, knobs in entry["presets"].items():
-        told = ", ".join(f"{escape(knob)} = {escape(str(value))}" for knob, value in knobs.items()) or "the defaults"
+        told = (
+            ", ".join(f"{escape(knob)} = {escape(str(value))}" for knob, value in knobs.items())
+            or "the defaults"
+        )
         rows.append(
-            (escape(name), told, f'<td class="wraps"><code>{escape(check_line(entry["id"], name))}</code></td>')
+            (
+                escape(name),
+                told,
+                f'<td class="wraps"><code>{escape(check_line(entry["id"], name))}</code></td>',
+            )
         )
     return table(("preset", "sets", "run it"), rows, left=3) if rows else ""
 
@@ -192,9 +229,19 @@ def _run_lines(entry: Entry) -> str:
     audited = "<p>It is part of every audit.</p>" if entry["audited"] else ""
     lab = f'<p class="faint">In the lab its address ends in <code>{escape(lab_address(id))}</code>.</p>'
     lines = code_lines(
-        f"ftheta show {id}", check_line(id), f"ftheta check {id} --out {id}.svg", f"ftheta notebook {id}", lab_line(id)
+        f"ftheta show {id}",
+        check_line(id),
+        f"ftheta check {id} --out {id}.svg",
+        f"ftheta notebook {id}",
+        lab_line(id),
     )
-    return takes + audited + lines + code_lines("import ftheta as ft", "", f"result = {check_call(id)}") + lab
+    return (
+        takes
+        + audited
+        + lines
+        + code_lines("import ftheta as ft", "", f"result = {check_call(id)}")
+        + lab
+    )
 
 
 # -- what it belongs to -------------------------------------------------------------------------------------
@@ -205,8 +252,12 @@ def _related(entry: Entry, contents: Contents) -> str:
     origins = contents.origins_of(entry["id"])
     if not leads and not origins:
         return ""
-    titled = lambda ids: {f"{id}.html": contents.theorems[id]["title"] for id in list(ids)[:MOST_RELATED]}
-    graph = f'<div class="scroll">{related_svg(entry["title"], titled(origins), titled(leads))}</div>'
+    titled = lambda ids: {
+        f"{id}.html": contents.theorems[id]["title"] for id in list(ids)[:MOST_RELATED]
+    }
+    graph = (
+        f'<div class="scroll">{related_svg(entry["title"], titled(origins), titled(leads))}</div>'
+    )
     items = [
         f"<li>{link(f'{id}.html', contents.theorems[id]['title'])}{': ' * bool(why)}{words_html(why)}</li>"
         for id, why in leads.items()
@@ -219,7 +270,9 @@ def _courses(entry: Entry, contents: Contents) -> str:
     for name, k in contents.places_in_courses(entry["id"]):
         course = contents.courses[name]
         place = link(f"../courses/{name}.html#section-{k}", course.sections[k - 1].title)
-        items.append(f"<li>{place} <span class='faint'>in {escape(course.title)}, {escape(course.by)}</span></li>")
+        items.append(
+            f"<li>{place} <span class='faint'>in {escape(course.title)}, {escape(course.by)}</span></li>"
+        )
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 

@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # the protocol is imported by its bare name, as in the peers' Pythons
+# the protocol is imported by its bare name, as in the peers' Pythons
+sys.path.insert(0, str(Path(__file__).parent))

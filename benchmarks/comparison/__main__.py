@@ -23,7 +23,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
     parser.add_argument("words", nargs="*", help="of the names of cores")
     chosen = parser.parse_args()
-    cores = [core for core in CORES if not chosen.words or any(word in core.name for word in chosen.words)]
+    cores = [
+        core
+        for core in CORES
+        if not chosen.words or any(word in core.name for word in chosen.words)
+    ]
     if not cores:
         sys.exit(f"no core is called so; there are: {'; '.join(core.name for core in CORES)}")
     names = sorted({peer.environment for core in cores for peer in core.peers})
@@ -34,8 +38,12 @@ def main() -> None:
     rows: list[Row] = []
     for core in cores:
         rows.append(run_core(core, pythons, missing, chosen.quick))
-        write(rows, missing | name_missing_folders(), chosen.quick)  # so that an interrupted run leaves what it has
-    print(f"benchmarks/RESULTS.md and benchmarks/results.svg, after {time.monotonic() - begun:.0f} s", file=sys.stderr)
+        # so that an interrupted run leaves what it has
+        write(rows, missing | name_missing_folders(), chosen.quick)
+    print(
+        f"benchmarks/RESULTS.md and benchmarks/results.svg, after {time.monotonic() - begun:.0f} s",
+        file=sys.stderr,
+    )
 
 
 def run_core(core: Core, pythons: dict[str, str], missing: dict[str, str], quick: bool) -> Row:
@@ -44,10 +52,16 @@ def run_core(core: Core, pythons: dict[str, str], missing: dict[str, str], quick
     print(f"{core.name}, {core.size}: {', '.join(map(str, sizes))}", file=sys.stderr, flush=True)
     everyone: list[Contestant] = [core.ours, *core.peers, *([core.limit] if core.limit else [])]
     there = [contestant for contestant in everyone if contestant.environment in pythons]
-    absent = {one: Course(one.label, reason=missing[one.environment]) for one in everyone if one not in there}
+    absent = {
+        one: Course(one.label, reason=missing[one.environment])
+        for one in everyone
+        if one not in there
+    }
     rounds, patience = (QUICK_ROUNDS, QUICK_PATIENCE) if quick else (ROUNDS, PATIENCE)
     raced = race(there, pythons, map(core.work, sizes), rounds, patience)
-    return Row(core, sizes, [_in_order(everyone, dict(zip(there, courses)) | absent) for courses in raced])
+    return Row(
+        core, sizes, [_in_order(everyone, dict(zip(there, courses)) | absent) for courses in raced]
+    )
 
 
 def _in_order(everyone: list[Contestant], courses: dict[Contestant, Course]) -> list[Course]:

@@ -47,7 +47,9 @@ def _numpy(label: str, method: str, environment: str) -> Contestant:
 # ---- works ----------------------------------------------------------------------------------------------------------
 
 
-def make_layers(rng: np.random.Generator, widths: tuple[int, ...], gain: float, bias: float = 0.1) -> Work:
+def make_layers(
+    rng: np.random.Generator, widths: tuple[int, ...], gain: float, bias: float = 0.1
+) -> Work:
     arrays = []
     for m, n in pairwise(widths):
         arrays += [rng.normal(size=(n, m)) * np.sqrt(gain / m), rng.normal(size=n) * bias]
@@ -109,7 +111,11 @@ def make_boxes(boxes: int) -> Work:
 def make_regression(steps: int) -> Work:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(10_000, 20))
-    return make_layers(rng, (20, 128, 128, 1), 2.0) | {"x": x, "y": np.sin(x[:, :1]), "steps": np.array(steps)}
+    return make_layers(rng, (20, 128, 128, 1), 2.0) | {
+        "x": x,
+        "y": np.sin(x[:, :1]),
+        "steps": np.array(steps),
+    }
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
@@ -145,7 +151,10 @@ CORES = (
         (250, 500, 1000),
         make_clouds,
         _ours("exact_transport"),
-        (_numpy("POT", "pot_exact", "pot"), _numpy("SciPy assignment", "scipy_assignment", "scipy")),
+        (
+            _numpy("POT", "pot_exact", "pot"),
+            _numpy("SciPy assignment", "scipy_assignment", "scipy"),
+        ),
     ),
     Core(
         "entropic transport, ε = 0.05 median",
@@ -179,7 +188,10 @@ CORES = (
         (64, 256, 1024),
         make_field,
         _ours("ode_gradient"),
-        (_torch("torchdiffeq", "ode_gradient", "torchdiffeq"), _jax("diffrax", "ode_gradient", "diffrax")),
+        (
+            _torch("torchdiffeq", "ode_gradient", "torchdiffeq"),
+            _jax("diffrax", "ode_gradient", "diffrax"),
+        ),
         agree=1e-3,
         note="ours is diffrax with our field: a ratio of 1 is expected",
     ),

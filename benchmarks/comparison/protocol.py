@@ -66,7 +66,10 @@ def summarise(result: Any) -> list[float]:
 
 def take(work: Mapping[str, np.ndarray], letter: str) -> list[np.ndarray]:
     """The arrays `p0`, `p1`, … of a work."""
-    return [work[f"{letter}{k}"] for k in range(sum(name[:1] == letter and name[1:].isdigit() for name in work))]
+    return [
+        work[f"{letter}{k}"]
+        for k in range(sum(name[:1] == letter and name[1:].isdigit() for name in work))
+    ]
 
 
 def number(letter: str, arrays: Iterable[Any]) -> dict[str, np.ndarray]:

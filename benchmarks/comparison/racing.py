@@ -67,7 +67,11 @@ class _Process:
 
     def __init__(self, python: str, contestant: Contestant, log: Path) -> None:
         # programs of peers see the protocol alone, ours the package as well
-        places = [str(HERE)] if contestant.environment else [str(HERE), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        places = (
+            [str(HERE)]
+            if contestant.environment
+            else [str(HERE), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        )
         self._log = log.open("w+")
         self._process = subprocess.Popen(
             [python, str(PROGRAMS / f"{contestant.program}.py"), contestant.method],
@@ -120,20 +124,27 @@ def race(
     with TemporaryDirectory() as folder, ExitStack() as stack:
         processes = []
         for k, contestant in enumerate(contestants):
-            process = _Process(pythons[contestant.environment], contestant, Path(folder) / f"{k}.log")
+            process = _Process(
+                pythons[contestant.environment], contestant, Path(folder) / f"{k}.log"
+            )
             stack.callback(process.close)
             processes.append(process)
         found: list[list[Course]] = []
         for k, work in enumerate(works):
             path = Path(folder) / f"{k}.npz"
             np.savez(path, allow_pickle=False, **work)
-            before = found[-1] if found else [Course(contestant.label) for contestant in contestants]
-            found.append([Course(course.label, reason=course.reason) for course in before])  # who stopped has stopped
+            before = (
+                found[-1] if found else [Course(contestant.label) for contestant in contestants]
+            )
+            # who stopped has stopped
+            found.append([Course(course.label, reason=course.reason) for course in before])
             _race_on(path, list(zip(processes, found[-1])), rounds, patience)
     return found
 
 
-def _race_on(work: Path, contest: Sequence[tuple[_Process, Course]], rounds: int, patience: float) -> None:
+def _race_on(
+    work: Path, contest: Sequence[tuple[_Process, Course]], rounds: int, patience: float
+) -> None:
     for k in range(1 + rounds):
         for process, course in contest:
             if course.reason:

@@ -41,7 +41,9 @@ class Row:
     @property
     def best(self) -> Course | None:
         """The peer of the least CPU time whose result agrees with ours."""
-        right = [peer for peer in self.peers if peer.finished and self.differs(peer) <= self.core.agree]
+        right = [
+            peer for peer in self.peers if peer.finished and self.differs(peer) <= self.core.agree
+        ]
         return min(right, key=lambda peer: peer.cpu, default=None)
 
     @property
@@ -63,7 +65,12 @@ class Row:
 
     def exponent(self, label: str) -> float:
         """The slope of log CPU time against log size, by least squares."""
-        found = [(size, c.cpu) for size, group in zip(self.sizes, self.courses) for c in group if c.label == label]
+        found = [
+            (size, c.cpu)
+            for size, group in zip(self.sizes, self.courses)
+            for c in group
+            if c.label == label
+        ]
         kept = [(size, cpu) for size, cpu in found if np.isfinite(cpu)]
         return fit_exponent(*zip(*kept)) if len(kept) > 1 else np.nan
 
@@ -73,7 +80,9 @@ def fit_exponent(sizes: Any, seconds: Any) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
-def write(rows: Sequence[Row], missing: Mapping[str, str], quick: bool, folder: Path = FOLDER) -> None:
+def write(
+    rows: Sequence[Row], missing: Mapping[str, str], quick: bool, folder: Path = FOLDER
+) -> None:
     """RESULTS.md and results.svg."""
     (folder / "results.svg").write_text(_draw(rows))
     (folder / "RESULTS.md").write_text(describe(rows, missing, quick))
@@ -136,8 +145,14 @@ def _tabulate(rows: Sequence[Row]) -> str:
         best = row.best
         limit = row.limit
         theirs = (best.label, *_show(best)) if best else ("none ran", "–", "–", "–")
-        floor = f"{limit.label}, {ours.cpu / limit.cpu:.2f}×" if limit and limit.finished and ours.finished else "–"
-        growth = f"{row.exponent(ours.label):.2f}" + (f", peer {row.exponent(best.label):.2f}" if best else "")
+        floor = (
+            f"{limit.label}, {ours.cpu / limit.cpu:.2f}×"
+            if limit and limit.finished and ours.finished
+            else "–"
+        )
+        growth = f"{row.exponent(ours.label):.2f}" + (
+            f", peer {row.exponent(best.label):.2f}" if best else ""
+        )
         ratio = f"**{row.ratio:.2f}×**" if best else "–"
         size = f"{row.sizes[-1]:,} {row.core.size}"
         lines.append((row.core.name, size, *_show(ours), *theirs, ratio, floor, growth))
@@ -163,7 +178,9 @@ def _tell_losses(rows: Sequence[Row]) -> str:
     for row in behind:
         assert row.best is not None
         reason = REASONS.get(row.core.name, "the reason is not known.")
-        lines.append(f"- {row.core.name}: {row.best.label} takes {row.ratio:.2f}× our CPU time; {reason}")
+        lines.append(
+            f"- {row.core.name}: {row.best.label} takes {row.ratio:.2f}× our CPU time; {reason}"
+        )
     lines += [f"- {row.core.name}: as fast as {row.best.label}." for row in equal if row.best]
     return "\n".join(lines if len(lines) > 2 else [*lines, "Nowhere in this run."])
 
@@ -177,10 +194,15 @@ def _tabulate_contestants(row: Row) -> str:
         f"**{row.core.name}** ({row.sizes[-1]:,} {row.core.size}{'; ' + row.core.note if row.core.note else ''})",
         "",
     ]
-    lines += ["| contestant | CPU | wall | peak | CPU ÷ ours | growth | differs by |", "|---|---|---|---|---|---|---|"]
+    lines += [
+        "| contestant | CPU | wall | peak | CPU ÷ ours | growth | differs by |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for course in row.courses[-1]:
         if not course.finished:
-            lines.append(f"| {course.label} | not run: {course.reason.replace('|', '/')} | | | | | |")
+            lines.append(
+                f"| {course.label} | not run: {course.reason.replace('|', '/')} | | | | | |"
+            )
             continue
         is_limit = row.limit is course
         differs = "" if course is row.ours or is_limit else f"{row.differs(course):.1e}"
@@ -188,7 +210,12 @@ def _tabulate_contestants(row: Row) -> str:
             differs = ""
         elif not is_limit and course is not row.ours and row.differs(course) > row.core.agree:
             differs += " (does not agree: not counted)"
-        cells = (*_show(course), f"{course.cpu / row.ours.cpu:.2f}", f"{row.exponent(course.label):.2f}", differs)
+        cells = (
+            *_show(course),
+            f"{course.cpu / row.ours.cpu:.2f}",
+            f"{row.exponent(course.label):.2f}",
+            differs,
+        )
         lines.append(f"| {course.label} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -198,6 +225,8 @@ def _draw(rows: Sequence[Row]) -> str:
     names = tuple(row.core.name for row in shown)
     values = (tuple(float(np.log2(row.ratio)) for row in shown),)
     axis = Axis("log₂ of CPU time, best peer ÷ ours: right of 0 we are first")
-    drawn = render(Bars("Ours beside the best peer", axis, names, ("best peer ÷ ours",), values), "svg")
+    drawn = render(
+        Bars("Ours beside the best peer", axis, names, ("best peer ÷ ours",), values), "svg"
+    )
     assert isinstance(drawn, str)
     return drawn

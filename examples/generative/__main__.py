@@ -34,7 +34,9 @@ TRAINERS = {
 def draw_basins() -> Chart:
     """Balls in which the exact denoiser of forty rows is proved to return one of them."""
     rows = eight_bumps().sample(np.random.default_rng(5), 40)
-    return ft.check("memorise-and-speciate", ft.Dataset("40 rows of eight bumps", rows), noise=0.02).charts[0]
+    return ft.check(
+        "memorise-and-speciate", ft.Dataset("40 rows of eight bumps", rows), noise=0.02
+    ).charts[0]
 
 
 def draw(chart: Chart) -> str:
@@ -45,17 +47,23 @@ def draw(chart: Chart) -> str:
 def write_page(models: Sequence[Model], path: Path) -> None:
     """One self-contained page."""
     style = "body{font:15px sans-serif;margin:24px;max-width:1320px}section{display:flex;gap:16px;flex-wrap:wrap}"
-    parts = [f"<!doctype html><meta charset=utf-8><title>Generative models</title><style>{style}</style>"]
+    parts = [
+        f"<!doctype html><meta charset=utf-8><title>Generative models</title><style>{style}</style>"
+    ]
     for model in models:
         charts = "".join(draw(chart) for chart in (model.draw_loss(), *model.pictures))
         told = f"{model.says}. Trained in {model.seconds:.0f} s of processor time."
-        parts.append(f"<h2>{escape(model.name)}</h2><p>{escape(told)}</p><section>{charts}</section>")
+        parts.append(
+            f"<h2>{escape(model.name)}</h2><p>{escape(told)}</p><section>{charts}</section>"
+        )
     parts.append(f"<h2>Proved basins</h2><section>{draw(draw_basins())}</section>")
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", choices=list(TRAINERS), default=list(TRAINERS))
     parser.add_argument("--out", type=Path, help="write a page with the pictures")
     options = parser.parse_args()

@@ -10,7 +10,17 @@ import ftheta as ft
 from ftheta.flows.mixtures import Mixture
 from ftheta.latent.bounds import importance_bound, log_weights
 
-from .models import Model, Params, count_copies, digits, draw_digits, mean_of_the_end, run_layers, start_layers, train
+from .models import (
+    Model,
+    Params,
+    count_copies,
+    digits,
+    draw_digits,
+    mean_of_the_end,
+    run_layers,
+    start_layers,
+    train,
+)
 
 LATENTS = 8
 NOISE = 0.2  # standard deviation of the decoder
@@ -21,7 +31,8 @@ def start_unet(rng: np.random.Generator) -> Params:
     """Two resolutions, 8 × 8 and 4 × 4, and a path across; kernels are 3 × 3."""
     shapes = {"in": (16, 2), "down": (32, 16), "middle": (32, 32), "up": (16, 48), "out": (1, 16)}
     return {
-        name: (rng.normal(size=(n, 9 * m)) / (3 * np.sqrt(m)), np.zeros((n, 1, 1))) for name, (n, m) in shapes.items()
+        name: (rng.normal(size=(n, 9 * m)) / (3 * np.sqrt(m)), np.zeros((n, 1, 1)))
+        for name, (n, m) in shapes.items()
     }
 
 
@@ -99,7 +110,10 @@ def train_vae(steps: int = 4000) -> Model:
     pixels = digits()
     many = np.tile(pixels, (16, 1))
     inputs = np.concatenate([many, rng.normal(size=(len(many), LATENTS))], 1)
-    params = {"encoder": start_layers(rng, (64, 96, 2 * LATENTS)), "decoder": start_layers(rng, (LATENTS, 96, 64))}
+    params = {
+        "encoder": start_layers(rng, (64, 96, 2 * LATENTS)),
+        "decoder": start_layers(rng, (LATENTS, 96, 64)),
+    }
 
     def encode(params: Params, x: Any) -> tuple[Any, Any]:
         code = run_layers(params["encoder"], x)
@@ -114,9 +128,15 @@ def train_vae(steps: int = 4000) -> Model:
         mean, log_deviation = encode(params, x)
         off = decode(params, mean + jnp.exp(log_deviation) * both[64:]) - x
         fit = (off @ off) / (2 * NOISE**2) + 32 * jnp.log(2 * jnp.pi * NOISE**2)
-        return fit + (mean @ mean + jnp.exp(2 * log_deviation).sum() - LATENTS - 2 * log_deviation.sum()) / 2
+        return (
+            fit
+            + (mean @ mean + jnp.exp(2 * log_deviation).sum() - LATENTS - 2 * log_deviation.sum())
+            / 2
+        )
 
-    run, seconds = train(params, evidence, (inputs, np.zeros(len(inputs))), lambda found, _: found, steps, 2e-3)
+    run, seconds = train(
+        params, evidence, (inputs, np.zeros(len(inputs))), lambda found, _: found, steps, 2e-3
+    )
     decoder = jax.jit(jax.vmap(lambda z: decode(run.params, z)))
     at = lambda z: np.asarray(decoder(np.asarray(z, np.float32)), np.float64)
     likelihoods = []

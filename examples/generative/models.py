@@ -42,8 +42,12 @@ class Model:
         count = len(self.losses) // width
         smooth = self.losses[: count * width].reshape(count, width).mean(1)
         at = self.steps[: count * width].reshape(count, width).mean(1)
-        least = [Series(name, [0, at[-1]], [value] * 2, "bound") for name, value in self.floors.items()]
-        return Curves(f"{self.name}: loss", Axis("step"), Axis("loss"), (Series("loss", at, smooth), *least))
+        least = [
+            Series(name, [0, at[-1]], [value] * 2, "bound") for name, value in self.floors.items()
+        ]
+        return Curves(
+            f"{self.name}: loss", Axis("step"), Axis("loss"), (Series("loss", at, smooth), *least)
+        )
 
 
 # ---- what all of them share ------------------------------------------------------------------------------------------
@@ -65,7 +69,9 @@ def digits() -> np.ndarray:
     return np.asarray(ft.load("digits").x, np.float64).reshape(-1, 64)
 
 
-def start_layers(rng: np.random.Generator, sizes: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+def start_layers(
+    rng: np.random.Generator, sizes: Sequence[int]
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Weights and biases of dense layers."""
     return [(rng.normal(size=(n, m)) / np.sqrt(m), np.zeros(n)) for m, n in pairwise(sizes)]
 
@@ -78,12 +84,22 @@ def run_layers(layers: Any, x: Any) -> Any:
     return W @ x + b
 
 
-def train(params: Params, apply: Callable, data: tuple, loss: Any, steps: int, how: Any, batch: int = 250) -> Any:
+def train(
+    params: Params, apply: Callable, data: tuple, loss: Any, steps: int, how: Any, batch: int = 250
+) -> Any:
     """The run, in single precision, and its processor time; `how` is a step of Adam or an optimiser."""
     began = time.process_time()
     optimiser, step = ("adam", how) if isinstance(how, float) else (how, None)
     run = ft.fit(
-        (params, apply), data, loss, optimiser, step=step, steps=steps, batch=batch, dtype=np.float32, progress=False
+        (params, apply),
+        data,
+        loss,
+        optimiser,
+        step=step,
+        steps=steps,
+        batch=batch,
+        dtype=np.float32,
+        progress=False,
     )
     return run, time.process_time() - began
 

@@ -56,7 +56,9 @@ def train_coupling(steps: int = 10_000) -> Model:
         return (found[:2] @ found[:2]) / 2 + jnp.log(2 * jnp.pi) - found[2]
 
     run, seconds = train(params, invert, (rows, np.zeros(ROWS)), surprise, steps, 2e-3)
-    made = np.asarray(jax.vmap(lambda x: forward(run.params, x))(rng.normal(size=(SHOWN, 2)).astype(np.float32)))
+    made = np.asarray(
+        jax.vmap(lambda x: forward(run.params, x))(rng.normal(size=(SHOWN, 2)).astype(np.float32))
+    )
     entropy = float(-law.log_density(law.sample(rng, ROWS)).mean())
     last = mean_of_the_end(run.history.loss)
     return Model(
@@ -87,11 +89,16 @@ def train_matching(steps: int = 10_000) -> Model:
     moves = jax.jit(jax.vmap(lambda x: velocity(run.params, x)))
 
     def field_at(t: float, x: np.ndarray) -> np.ndarray:
-        return np.asarray(moves(np.concatenate([x, np.full((len(x), 1), t)], 1).astype(np.float32)), np.float64)
+        return np.asarray(
+            moves(np.concatenate([x, np.full((len(x), 1), t)], 1).astype(np.float32)), np.float64
+        )
 
     made = carry(field_at, rng.normal(size=(SHOWN, 2)), np.linspace(0, 1, 41))
     times = (np.arange(50) + 0.5) / 50
-    least = [conditional_variance(law, s, (1 - s) * noise[:2000] + s * data[:2000]).mean() for s in times.tolist()]
+    least = [
+        conditional_variance(law, s, (1 - s) * noise[:2000] + s * data[:2000]).mean()
+        for s in times.tolist()
+    ]
     floor = float(np.mean(least))
     last = mean_of_the_end(run.history.loss)
     return Model(
@@ -115,9 +122,13 @@ def adam_for_each(rates: dict[str, float]) -> optax.GradientTransformation:
     """Adam with a step of its own for each part of the parameters."""
 
     def name_leaves(params: Params) -> Params:
-        return {name: jax.tree.map(lambda _, name=name: name, part) for name, part in params.items()}
+        return {
+            name: jax.tree.map(lambda _, name=name: name, part) for name, part in params.items()
+        }
 
-    return optax.multi_transform({name: optax.adam(rate, b1=0.5) for name, rate in rates.items()}, name_leaves)
+    return optax.multi_transform(
+        {name: optax.adam(rate, b1=0.5) for name, rate in rates.items()}, name_leaves
+    )
 
 
 def sharpen_critic(start: Any, criticise: Callable, pairs: np.ndarray, steps: int = 3000) -> Any:
@@ -127,7 +138,9 @@ def sharpen_critic(start: Any, criticise: Callable, pairs: np.ndarray, steps: in
         kept = [(normalise(W), b) for W, b in layers]
         return criticise(kept, both[:2]) - criticise(kept, both[2:])
 
-    return train(start, compare, (pairs, np.zeros(len(pairs))), lambda found, _: found, steps, 5e-3, 1000)[0].params
+    return train(
+        start, compare, (pairs, np.zeros(len(pairs))), lambda found, _: found, steps, 5e-3, 1000
+    )[0].params
 
 
 def train_wgan(steps: int = 8000) -> Model:
@@ -157,13 +170,19 @@ def train_wgan(steps: int = 8000) -> Model:
     data = (np.concatenate([latents, rows], 1), np.zeros(ROWS))
     rates = adam_for_each({"generator": 5e-4, "critic": 5e-3})
     run, seconds = train(params, compare, data, lambda found, _: found, steps, rates, 500)
-    generate = jax.jit(jax.vmap(lambda z: run_layers(run.params["generator"], z.astype(np.float32))))
+    generate = jax.jit(
+        jax.vmap(lambda z: run_layers(run.params["generator"], z.astype(np.float32)))
+    )
     made = np.asarray(generate(rng.normal(size=(SHOWN, 2))), np.float64)
     fresh = law.sample(rng, SHOWN)
     distance = ft.distance(made, fresh, "w1").value
-    best = sharpen_critic(run.params["critic"], criticise, np.concatenate([generate(latents), rows], 1))
+    best = sharpen_critic(
+        run.params["critic"], criticise, np.concatenate([generate(latents), rows], 1)
+    )
     layers = [(np.asarray(normalise(W), float), np.asarray(b, float)) for W, b in best]
-    critic = ft.Network("critic", lambda params, x: criticise(params, x)[None], layers, (2,), role="critic")
+    critic = ft.Network(
+        "critic", lambda params, x: criticise(params, x)[None], layers, (2,), role="critic"
+    )
     pair = ft.Dataset("made and data", np.concatenate([made, fresh]), np.repeat([0, 1], SHOWN))
     checked = ft.check("wgan-critic", critic.with_data(pair))
     below = checked.numbers["lower bound"].middle

@@ -86,7 +86,11 @@ def approximate(
         raise UsageError("Unknown norm.", got=norm, remedy="choose sup or L2")
     _ensure_within_reach(goal, wanted, activation, jumps=norm.lower() == "l2")
     search = SEARCHES[norm.lower()](
-        goal, wanted, int(whole(neurons, "neurons")), int(whole(cells, "cells")), time.perf_counter()
+        goal,
+        wanted,
+        int(whole(neurons, "neurons")),
+        int(whole(cells, "cells")),
+        time.perf_counter(),
     )
     names = _methods(method, activation, goal)
     for name in names:
@@ -122,7 +126,11 @@ def _methods(method: str, activation: str | None, goal: Goal) -> Sequence[str]:
 
 
 def _serves(name: str, goal: Goal) -> bool:
-    return c.has_spectrum(goal) if name == "barron" else (METHODS[name].dimensions or goal.dimension) >= goal.dimension
+    return (
+        c.has_spectrum(goal)
+        if name == "barron"
+        else (METHODS[name].dimensions or goal.dimension) >= goal.dimension
+    )
 
 
 def _ensure_within_reach(goal: Goal, eps: float, activation: str | None, *, jumps: bool) -> None:
@@ -178,7 +186,9 @@ class _Search:
             measured = self.measure(net)
             known = measured <= self.eps or isinstance(net, Chained)
             proof = self.certify(net) if known else None
-            self.attempts.append(Attempt(name, net.neurons, measured, proof.error.hi if proof else np.inf))
+            self.attempts.append(
+                Attempt(name, net.neurons, measured, proof.error.hi if proof else np.inf)
+            )
             if proof is not None:
                 self.keep(name, net, proof)
             if proof is not None and proof.error.hi <= self.eps:
@@ -198,7 +208,11 @@ class _Search:
 
     def keep(self, name: str, net: Enclosed, proof: Certificate) -> None:
         """The first that is certified, then whichever is smaller; without one, the best certificate."""
-        if self.best is None or proof.error.hi <= self.eps or (proof.error.hi < self.best[2].error.hi):
+        if (
+            self.best is None
+            or proof.error.hi <= self.eps
+            or (proof.error.hi < self.best[2].error.hi)
+        ):
             self.best = (name, net, proof)
 
     def measure(self, net: Enclosed, *, look: bool = True) -> float:
@@ -213,12 +227,16 @@ class _Search:
     def certify(self, net: Enclosed) -> Certificate:
         if isinstance(net, Chained):
             return net.certificate
-        return certify(self.goal, net, self.eps, min(self.cells, MULTIPLICATIONS // max(net.neurons, 1)))
+        return certify(
+            self.goal, net, self.eps, min(self.cells, MULTIPLICATIONS // max(net.neurons, 1))
+        )
 
     def result(self) -> Approximation:
         if self.best is None:
             raise UsageError(
-                "No network was built within the budget.", got=f"neurons = {self.most}", remedy="allow more neurons"
+                "No network was built within the budget.",
+                got=f"neurons = {self.most}",
+                remedy="allow more neurons",
             )
         name, net, proof = self.best
         return Approximation(
@@ -287,14 +305,25 @@ class _MeanSearch(_Search):
         made = super().result()
         if made.method != "barron":
             return made
-        bound = 2 * c.ball_around(self.goal).radius * c.spectrum_of(self.goal)[1] / np.sqrt(made.neurons)
-        return replace(made, how=f"{made.how}; Barron's bound in expectation, for steps: {bound:.6g}")
+        bound = (
+            2
+            * c.ball_around(self.goal).radius
+            * c.spectrum_of(self.goal)[1]
+            / np.sqrt(made.neurons)
+        )
+        return replace(
+            made, how=f"{made.how}; Barron's bound in expectation, for steps: {bound:.6g}"
+        )
 
 
-def gaps(net: Enclosed, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def gaps(
+    net: Enclosed, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n"]
+) -> Float[np.ndarray, "n"]:
     """|f − g| at rows, a block of them at a time."""
     block = max(1, AT_ONCE // max(net.neurons, 1))
-    return np.concatenate([np.abs(net.values(x[i : i + block]) - y[i : i + block]) for i in range(0, len(x), block)])
+    return np.concatenate(
+        [np.abs(net.values(x[i : i + block]) - y[i : i + block]) for i in range(0, len(x), block)]
+    )
 
 
 SEARCHES: dict[str, type[_Search]] = {"sup": _Search, "l2": _MeanSearch}

@@ -59,7 +59,9 @@ class SampledBall:
         d = len(centre)
         direction = rng.normal(size=(points, d))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-        return cls(centre, radius, centre + radius * rng.uniform(size=(points, 1)) ** (1 / d) * direction)
+        return cls(
+            centre, radius, centre + radius * rng.uniform(size=(points, 1)) ** (1 / d) * direction
+        )
 
     @property
     def offsets(self) -> Float[np.ndarray, "n d"]:
@@ -82,12 +84,19 @@ class Problem:
 
     @classmethod
     def on(
-        cls, values: Callable[[np.ndarray], np.ndarray], sample: Sampler, moment: float, ball: SampledBall
+        cls,
+        values: Callable[[np.ndarray], np.ndarray],
+        sample: Sampler,
+        moment: float,
+        ball: SampledBall,
     ) -> "Problem":
         """The function that maps rows to `values`, on the ball."""
         found = np.asarray(values(np.vstack([ball.points, ball.centre])), np.float64).ravel()
         if not (np.isfinite(found).all() and isfinite(moment)):
-            raise SubjectError("Barron's theorem needs finite values and a finite first moment.", got=f"C_f = {moment}")
+            raise SubjectError(
+                "Barron's theorem needs finite values and a finite first moment.",
+                got=f"C_f = {moment}",
+            )
         return cls(values, sample, moment, ball, found[:-1] - found[-1])
 
     @property
@@ -107,7 +116,9 @@ class Problem:
         sign = np.where(t < 0, -1.0, 1.0)
         wave = np.sin(size * t + phase + frequency @ self.ball.centre)
         direction = frequency / np.maximum(size, 1e-300)[:, None]
-        return Steps(direction * sign[:, None], np.abs(t), -2 * self.ball.radius * self.moment * sign * wave)
+        return Steps(
+            direction * sign[:, None], np.abs(t), -2 * self.ball.radius * self.moment * sign * wave
+        )
 
     def errors(self, rng: np.random.Generator, p: int, seeds: int) -> Float[np.ndarray, "seeds"]:
         r"""$\|f-f_p\|^2$ for `seeds` independent networks of p neurons; for huge ones fewer, at least eight."""
@@ -116,32 +127,44 @@ class Problem:
         found = []
         for start in range(0, seeds, together):
             batch = min(together, seeds - start)
-            values = self.neurons(rng, batch * p).on(self.ball.offsets).reshape(batch, p, -1).mean(1)
+            values = (
+                self.neurons(rng, batch * p).on(self.ball.offsets).reshape(batch, p, -1).mean(1)
+            )
             found.append(((values - self.wanted) ** 2).mean(1))
         return np.concatenate(found)
 
     def energies(self, rng: np.random.Generator, draws: int) -> Float[np.ndarray, "draws"]:
         r"""Independent draws of $\|cH\|^2$."""
         blocks = [min(1000, draws - done) for done in range(0, draws, 1000)]
-        return np.concatenate([(self.neurons(rng, size).on(self.ball.offsets) ** 2).mean(1) for size in blocks])
+        return np.concatenate(
+            [(self.neurons(rng, size).on(self.ball.offsets) ** 2).mean(1) for size in blocks]
+        )
 
     def reconstruction(self, rng: np.random.Generator, draws: int) -> Float[np.ndarray, "draws n"]:
         """Draws whose mean is `wanted` if spectrum and moment are right, shape (draws, points)."""
         frequency, phase = self.sample(rng, draws)
         size = np.maximum(np.linalg.norm(frequency, axis=1), 1e-300)
         start = (phase + frequency @ self.ball.centre)[:, None]
-        return self.moment * (np.cos(frequency @ self.ball.offsets.T + start) - np.cos(start)) / size[:, None]
+        return (
+            self.moment
+            * (np.cos(frequency @ self.ball.offsets.T + start) - np.cos(start))
+            / size[:, None]
+        )
 
     def mismatch(self, rng: np.random.Generator, draws: int = 20_000) -> float:
         """The largest distance of the reconstruction from f, in half-widths of its confidence interval."""
         found = [mean(column) for column in self.reconstruction(rng, draws).T]
         floor = 1e-9 * (1 + float(np.abs(self.wanted).max()))
-        return max(abs(e.middle - w) / (e.width / 2 + floor) for e, w in zip(found, self.wanted.tolist()))
+        return max(
+            abs(e.middle - w) / (e.width / 2 + floor) for e, w in zip(found, self.wanted.tolist())
+        )
 
     def path(self, rng: np.random.Generator, p: int, directions: int = 128) -> GreedyPath:
         """p iterations of Frank–Wolfe along so many directions of the spectrum."""
         along = unit_directions(self.sample(rng, directions)[0])
-        return frank_wolfe(self.ball.offsets, self.wanted, along, 2 * self.ball.radius * self.moment, p)
+        return frank_wolfe(
+            self.ball.offsets, self.wanted, along, 2 * self.ball.radius * self.moment, p
+        )
 
     def greedy(self, rng: np.random.Generator, p: int) -> Float[np.ndarray, "p"]:
         """The errors of the greedy network with 1, …, p neurons (at most 1000)."""
@@ -155,10 +178,16 @@ class Problem:
         x = self.ball.points[worst]
         left = enclose_number(self._change, x, self.ball.centre)
         right = enclose_number(
-            lambda x, centre, C: C * jnp.sqrt(jnp.sum((x - centre) ** 2)), x, self.ball.centre, self.moment
+            lambda x, centre, C: C * jnp.sqrt(jnp.sum((x - centre) ** 2)),
+            x,
+            self.ball.centre,
+            self.moment,
         )
         witness = Witness(
-            {"x": tuple(x.tolist())}, left, right, "f here and at the centre, in intervals rounded outward"
+            {"x": tuple(x.tolist())},
+            left,
+            right,
+            "f here and at the centre, in intervals rounded outward",
         )
         return Enclosure.at_least(float(ratio[worst]), samples=len(ratio)), witness
 

@@ -22,13 +22,24 @@ from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.witness import Witness
 from ftheta.shapes import Float
 
-from .suprema import Bounds, CellBounds, Oscillation, Scalar, Supremum, ranges, supremum, without_jumps
+from .suprema import (
+    Bounds,
+    CellBounds,
+    Oscillation,
+    Scalar,
+    Supremum,
+    ranges,
+    supremum,
+    without_jumps,
+)
 
 UNIT = 2.0**-52
 LARGEST = 1 << 30  # degree tried
 
 
-def bernstein(values: Float[np.ndarray, "n"], x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+def bernstein(
+    values: Float[np.ndarray, "n"], x: Float[np.ndarray, "*shape"]
+) -> Float[np.ndarray, "*shape"]:
     """The polynomial with these Bernstein coefficients at points of [0, 1], by de Casteljau's scheme."""
     state = np.repeat(values[:, None], len(x), axis=1)
     while len(state) > 1:
@@ -39,7 +50,9 @@ def bernstein(values: Float[np.ndarray, "n"], x: Float[np.ndarray, "*shape"]) ->
 def exact_bernstein(values: Sequence[Fraction], x: Fraction) -> Fraction:
     """The same in rational arithmetic, from the definition."""
     n = len(values) - 1
-    return sum((v * comb(n, k) * x**k * (1 - x) ** (n - k) for k, v in enumerate(values)), Fraction(0))
+    return sum(
+        (v * comb(n, k) * x**k * (1 - x) ** (n - k) for k, v in enumerate(values)), Fraction(0)
+    )
 
 
 def square_excess(n: int) -> fmpq_poly:
@@ -59,7 +72,9 @@ def square_identity(n: int) -> tuple[Fraction, Fraction]:
 
 def vee_at_half(n: int) -> Fraction:
     r"""$B_n|x-\frac12|$ at $\frac12$."""
-    return exact_bernstein([abs(Fraction(k, n) - Fraction(1, 2)) for k in range(n + 1)], Fraction(1, 2))
+    return exact_bernstein(
+        [abs(Fraction(k, n) - Fraction(1, 2)) for k in range(n + 1)], Fraction(1, 2)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +110,8 @@ class Approximant:
         width = self.hi - self.lo
         rise = n * np.diff(self.values) / width
         bend = (n - 1) * float(np.abs(np.diff(rise)).max(initial=0.0)) / width * (1 + 8 * UNIT)
-        rounding = 4 * (n + 2) * UNIT * float(np.abs(self.values).max()) + self.slip  # of the scheme, and of the nodes
+        # of the scheme, and of the nodes
+        rounding = 4 * (n + 2) * UNIT * float(np.abs(self.values).max()) + self.slip
         slope_rounding = 4 * (n + 2) * UNIT * float(np.abs(rise).max(initial=0.0))
         smooth = without_jumps(self.f, 1)
 
@@ -114,10 +130,11 @@ class Approximant:
             upper = off_range + r * (np.abs(slope) + slope_rounding) + r * r / 2 * bend
             if smooth:
                 steep = ranges(jax.grad(self.f), a, b)
-                gap = np.maximum(np.abs(steep.hi - slope), np.abs(slope - steep.lo)) + slope_rounding
-                upper = np.fmin(
-                    upper, at_centre + r * gap + r * r / 2 * bend
-                )  # the slope may be infinite, or no number
+                gap = (
+                    np.maximum(np.abs(steep.hi - slope), np.abs(slope - steep.lo)) + slope_rounding
+                )
+                # the slope may be infinite, or no number
+                upper = np.fmin(upper, at_centre + r * gap + r * r / 2 * bend)
             return CellBounds(least * (1 - 4 * UNIT), upper * (1 + 8 * UNIT))
 
         return bounds
@@ -173,11 +190,16 @@ def keep_surely_unseparated(
 
 
 def too_far(
-    f: Scalar, generators: Sequence[Callable[[Any], Any]], pairs: Sequence[tuple[float, float]], bound: Enclosure
+    f: Scalar,
+    generators: Sequence[Callable[[Any], Any]],
+    pairs: Sequence[tuple[float, float]],
+    bound: Enclosure,
 ) -> Witness:
     """The distance of f from the algebra, by pairs that it surely does not separate, against a bound of it."""
     surely = distance_below(f, keep_surely_unseparated(generators, pairs))
-    return Witness({"pairs": float(len(pairs))}, Enclosure.between(surely, inf), bound, "f in intervals")
+    return Witness(
+        {"pairs": float(len(pairs))}, Enclosure.between(surely, inf), bound, "f in intervals"
+    )
 
 
 def distance_below(f: Scalar, pairs: Sequence[tuple[float, float]]) -> float:

@@ -48,7 +48,10 @@ def certify(goal: Goal, net: Enclosed, eps: float, budget: int) -> Certificate:
     def bounds(a: np.ndarray, b: np.ndarray) -> CellBounds:
         found = [plain(a[i : i + size], b[i : i + size]) for i in range(0, len(a), size)]
         least = np.concatenate([part.least for part in found])
-        return CellBounds(np.maximum(least, floor), np.maximum(np.concatenate([part.upper for part in found]), floor))
+        return CellBounds(
+            np.maximum(least, floor),
+            np.maximum(np.concatenate([part.upper for part in found]), floor),
+        )
 
     size = max(64, AT_ONCE // max(net.neurons, 1))
     found = supremum(bounds, goal.lo, goal.hi, relative=RELATIVE, budget=budget)
@@ -92,7 +95,9 @@ def largest_gap(x: Interval, y: Interval) -> Float[np.ndarray, "*shape"]:
         return np.maximum(np.abs(x.hi - y.lo), np.abs(y.hi - x.lo))
 
 
-def enclose_cells(f: Any, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval | None:
+def enclose_cells(
+    f: Any, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]
+) -> Interval | None:
     """The ranges of f on the cells, or None where the program has none."""
     try:
         return ranges(f, a, b)

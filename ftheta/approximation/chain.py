@@ -50,7 +50,11 @@ def monomial_networks(task: Task, most: int) -> Iterator[Chained]:
     for n in range(1, HIGHEST + 1):
         polynomial = Approximant.of(goal.f, goal.lo[0], goal.hi[0], n)
         first = polynomial.error().value.hi
-        made = [c for c in (_compile(power_form(polynomial.values), name, h) for h in STEPS) if isfinite(c.error.hi)]
+        made = [
+            c
+            for c in (_compile(power_form(polynomial.values), name, h) for h in STEPS)
+            if isfinite(c.error.hi)
+        ]
         found = [_in_floats(task, c, first) for c in made if c.neurons]
         if not found or min(net.neurons for net in found) > most:
             return
@@ -91,7 +95,9 @@ def _in_floats(task: Task, made: Compiled, first: float) -> Chained:
         B = float(start)
         V = float(v)
         moved = abs(Fraction(W) - slope) * far + abs(Fraction(B) - start)
-        size = Fraction(float(np.abs(VALUES[task.activation](float(b))))) + lipschitz * (abs(w) + Fraction(1, 10**6))
+        size = Fraction(float(np.abs(VALUES[task.activation](float(b))))) + lipschitz * (
+            abs(w) + Fraction(1, 10**6)
+        )
         rounding = 16 * Fraction(UNIT) * (size + lipschitz * (abs(slope) * far + abs(start) + 1))
         turned = Fraction(Enclosure.ball(abs(v - V)).hi)
         loss += turned * size + abs(Fraction(V)) * (lipschitz * moved + rounding)
@@ -101,4 +107,6 @@ def _in_floats(task: Task, made: Compiled, first: float) -> Chained:
     constant = float(made.constant)
     loss = loss * (1 + len(outer) * Fraction(UNIT)) + abs(Fraction(constant) - made.constant)
     terms = (first, made.error.hi, Enclosure.exact(loss).hi)
-    return Chained(task.activation, np.array(weights), np.array(biases), np.array(outer), constant, terms)
+    return Chained(
+        task.activation, np.array(weights), np.array(biases), np.array(outer), constant, terms
+    )

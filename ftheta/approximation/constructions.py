@@ -86,7 +86,9 @@ def _knots(goal: Goal, wanted: float, most: int) -> np.ndarray:
         values = goal.values(knots[:, None])
         points = knots[:-1, None] + np.diff(knots)[:, None] * inside
         line = values[:-1, None] + np.diff(values)[:, None] * inside
-        bad = np.abs(goal.values(points.reshape(-1, 1)).reshape(points.shape) - line).max(1) > wanted
+        bad = (
+            np.abs(goal.values(points.reshape(-1, 1)).reshape(points.shape) - line).max(1) > wanted
+        )
         if not bad.any():
             break
         knots = np.sort(np.concatenate([knots, ((knots[:-1] + knots[1:]) / 2)[bad]]))
@@ -99,7 +101,9 @@ def _through(knots: np.ndarray, values: np.ndarray) -> Shallow:
     rises = np.diff(slopes, prepend=0.0)
     kept = np.abs(rises) > 0
     kept[0] |= not kept.any()  # a constant keeps one neuron of weight 0
-    return Shallow("relu", np.ones((kept.sum(), 1)), -knots[:-1][kept], rises[kept], float(values[0]))
+    return Shallow(
+        "relu", np.ones((kept.sum(), 1)), -knots[:-1][kept], rises[kept], float(values[0])
+    )
 
 
 def steps(task: Task, most: int) -> Ladder:
@@ -113,7 +117,9 @@ def steps(task: Task, most: int) -> Ladder:
         share, start = {"sigmoid": (1.0, 0.0), "tanh": (0.5, 0.5), "arctan": (1 / np.pi, 0.5)}[name]
         weights = np.full((n - 1, 1), made.steepness)
         constant = made.start + start * float(made.rises.sum())
-        yield Shallow(name, weights, -made.steepness * made.thresholds, share * made.rises, constant)
+        yield Shallow(
+            name, weights, -made.steepness * made.thresholds, share * made.rises, constant
+        )
 
 
 # ---- meshes of boxes --------------------------------------------------------------------------------------------
@@ -133,7 +139,10 @@ def mesh(goal: Goal, n: int) -> Kuhn:
     """The interpolant with n cubes per side; the map to [0, n]^d is such that the box stays inside it exactly."""
     maps = [_onto(Fraction(a), Fraction(b), n) for a, b in zip(goal.lo, goal.hi)]
     scale, shift = (np.array(column) for column in zip(*maps))
-    sides = [np.clip((np.arange(n + 1) - t) / s, a, b) for s, t, a, b in zip(scale, shift, goal.lo, goal.hi)]
+    sides = [
+        np.clip((np.arange(n + 1) - t) / s, a, b)
+        for s, t, a, b in zip(scale, shift, goal.lo, goal.hi)
+    ]
     rows = np.stack([x.ravel() for x in np.meshgrid(*sides, indexing="ij")], 1)
     return Kuhn(goal.values(rows).reshape((n + 1,) * goal.dimension), scale, shift)
 
@@ -146,7 +155,8 @@ def _onto(lo: Fraction, hi: Fraction, n: int) -> tuple[float, float]:
         beta = float(-lo * Fraction(s) + Fraction(n * 2.0 ** (k - 1) * slack))
         if Fraction(s) * lo + Fraction(beta) >= 0 and Fraction(s) * hi + Fraction(beta) <= n:
             return s, beta
-    raise ArithmeticError("the box is too thin for float64")  # not for boxes with hi − lo above rounding
+    # not for boxes with hi − lo above rounding
+    raise ArithmeticError("the box is too thin for float64")
 
 
 # ---- features with the best output layer ------------------------------------------------------------------------
@@ -173,7 +183,9 @@ def _draw(task: Task, n: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return weights, -(direction * through).sum(1) - weights @ goal.centre
 
 
-def _fit_outputs(task: Task, x: np.ndarray, y: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> Ladder:
+def _fit_outputs(
+    task: Task, x: np.ndarray, y: np.ndarray, weights: np.ndarray, biases: np.ndarray
+) -> Ladder:
     features = VALUES[task.activation](x @ weights.T + biases)
     mean = features.mean(0)
     level = y.mean()
@@ -216,8 +228,12 @@ def train_layer(task: Task, most: int) -> Ladder:
     inside = (x - task.goal.centre) / task.goal.halves
     size = max(float(np.abs(y).max()), 1e-300)
     for n in sizes(8, min(most, 256), 2.0):
-        start = random_mlp(task.rng, (task.goal.dimension, n, 1), task.activation, gain=4.0, bias=1.0)
-        net = fit(start, (inside, (y / size)[:, None]), step=0.01, steps=TRAINING_STEPS, progress=False).network
+        start = random_mlp(
+            task.rng, (task.goal.dimension, n, 1), task.activation, gain=4.0, bias=1.0
+        )
+        net = fit(
+            start, (inside, (y / size)[:, None]), step=0.01, steps=TRAINING_STEPS, progress=False
+        ).network
         read = Shallow.read(net)
         weights = read.weights / task.goal.halves
         biases = read.biases - weights @ task.goal.centre
@@ -236,7 +252,9 @@ def barron_sampling(task: Task, most: int) -> Ladder:
     problem = Problem.on(goal.values, sample, moment, ball_around(goal))
     for n in sizes(16, most, 2.0):
         drawn = problem.neurons(task.rng, n)
-        yield from _sigmoids(task, Steps(drawn.directions, drawn.thresholds, drawn.coefficients / n))
+        yield from _sigmoids(
+            task, Steps(drawn.directions, drawn.thresholds, drawn.coefficients / n)
+        )
 
 
 def frank_wolfe_steps(task: Task, most: int) -> Ladder:
@@ -281,7 +299,9 @@ def _level(goal: Goal) -> float:
 
 def has_spectrum(goal: Goal) -> bool:
     """Whether the spectrum is known, or few variables let samples tell it."""
-    return goal.dimension in WAVES or (goal.spectrum is not None and isfinite(goal.spectrum.first_moment.hi))
+    return goal.dimension in WAVES or (
+        goal.spectrum is not None and isfinite(goal.spectrum.first_moment.hi)
+    )
 
 
 def spectrum_of(goal: Goal) -> tuple[Callable[..., Any], float]:
@@ -324,4 +344,8 @@ class Method:
 
 
 SIGMOIDAL = ("sigmoid", "tanh", "arctan")
-ANY = ("tanh", "relu", *(name for name in ACTIVATIONS if name in VALUES and name not in ("tanh", "relu")))
+ANY = (
+    "tanh",
+    "relu",
+    *(name for name in ACTIVATIONS if name in VALUES and name not in ("tanh", "relu")),
+)

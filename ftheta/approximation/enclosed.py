@@ -83,23 +83,31 @@ class Shallow:
     @classmethod
     def read(cls, net: Description) -> "Shallow":
         hidden, last = net.layers
-        return cls(hidden.activation, hidden.weight, hidden.bias, last.weight[0], float(last.bias[0]))
+        return cls(
+            hidden.activation, hidden.weight, hidden.bias, last.weight[0], float(last.bias[0])
+        )
 
     @property
     def neurons(self) -> int:
         return len(self.outer)
 
     def values(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
-        return VALUES[self.activation](x @ self.weights.T + self.biases) @ self.outer + self.constant
+        return (
+            VALUES[self.activation](x @ self.weights.T + self.biases) @ self.outer + self.constant
+        )
 
     def at(self, x: Float[np.ndarray, "n d"]) -> Interval:
         z, off = self._inner(x)
         sigma = VALUES[self.activation](z)
         size = np.abs(sigma)
-        doubt = (1.2 * off + 8 * UNIT * (1 + size) + 2 * (self.neurons + 2) * UNIT * size) @ np.abs(self.outer)
+        doubt = (1.2 * off + 8 * UNIT * (1 + size) + 2 * (self.neurons + 2) * UNIT * size) @ np.abs(
+            self.outer
+        )
         doubt = doubt * (1 + 8 * self.neurons * UNIT) + 4 * UNIT * abs(self.constant)
         middle = sigma @ self.outer + self.constant
-        return Interval(middle - doubt - UNIT * np.abs(middle), middle + doubt + UNIT * np.abs(middle))
+        return Interval(
+            middle - doubt - UNIT * np.abs(middle), middle + doubt + UNIT * np.abs(middle)
+        )
 
     def over(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         z, reach = self._inner_over(a, b)
@@ -109,7 +117,9 @@ class Shallow:
         radius = ((hi - lo) / 2 + (8 + 2 * self.neurons) * UNIT * size) @ np.abs(self.outer)
         radius = radius * (1 + 8 * self.neurons * UNIT) + 4 * UNIT * abs(self.constant)
         value = middle @ self.outer + self.constant
-        return Interval(value - radius - UNIT * np.abs(value), value + radius + UNIT * np.abs(value))
+        return Interval(
+            value - radius - UNIT * np.abs(value), value + radius + UNIT * np.abs(value)
+        )
 
     def slopes(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         z, reach = self._inner_over(a, b)
@@ -117,24 +127,32 @@ class Shallow:
         share = self.outer[:, None] * self.weights
         size = np.abs(share)
         middle = (lo + hi) / 2 @ share
-        radius = ((hi - lo) / 2 + (8 + 2 * self.neurons) * UNIT * (np.abs(lo) + np.abs(hi) + 1)) @ size
+        radius = (
+            (hi - lo) / 2 + (8 + 2 * self.neurons) * UNIT * (np.abs(lo) + np.abs(hi) + 1)
+        ) @ size
         radius = radius * (1 + 4 * self.neurons * UNIT)
         return Interval(middle - radius, middle + radius)
 
     def _inner_over(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The inner values at the centres, and how far they move on the cells."""
         z, off = self._inner((a + b) / 2)
-        reach = ((b - a) / 2 * (1 + 4 * UNIT)) @ np.abs(self.weights).T * (1 + 8 * UNIT * a.shape[1]) + off
+        reach = ((b - a) / 2 * (1 + 4 * UNIT)) @ np.abs(self.weights).T * (
+            1 + 8 * UNIT * a.shape[1]
+        ) + off
         return z, reach
 
     def _inner(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The inner values, and how far rounding may have moved them."""
-        off = (np.abs(x) @ np.abs(self.weights).T + np.abs(self.biases)) * (2 * (x.shape[1] + 2) * UNIT)
+        off = (np.abs(x) @ np.abs(self.weights).T + np.abs(self.biases)) * (
+            2 * (x.shape[1] + 2) * UNIT
+        )
         return x @ self.weights.T + self.biases, off
 
 
 def value_range(
-    name: str, lo: Float[np.ndarray | np.float64, "*shape"], hi: Float[np.ndarray | np.float64, "*shape"]
+    name: str,
+    lo: Float[np.ndarray | np.float64, "*shape"],
+    hi: Float[np.ndarray | np.float64, "*shape"],
 ) -> tuple[Float[np.ndarray | np.float64, "*shape"], Float[np.ndarray | np.float64, "*shape"]]:
     r"""The range of $\sigma$ over intervals, before rounding: it rises, or falls to its least value and then rises."""
     sigma = VALUES[name]
@@ -146,7 +164,9 @@ def value_range(
 
 
 def slope_range(
-    name: str, lo: Float[np.ndarray | np.float64, "*shape"], hi: Float[np.ndarray | np.float64, "*shape"]
+    name: str,
+    lo: Float[np.ndarray | np.float64, "*shape"],
+    hi: Float[np.ndarray | np.float64, "*shape"],
 ) -> tuple[Float[np.ndarray | np.float64, "*shape"], Float[np.ndarray | np.float64, "*shape"]]:
     r"""The range of $\sigma'$ over intervals, at a kink both slopes."""
     if name in ("relu", "leaky-relu"):
@@ -208,7 +228,9 @@ class Kuhn:
         for axis in np.argsort(-part, axis=1).T:
             after = corner.copy()
             after[rows, axis] += 1
-            found = found + part[rows, axis] * (self.nodal[tuple(after.T)] - self.nodal[tuple(corner.T)])
+            found = found + part[rows, axis] * (
+                self.nodal[tuple(after.T)] - self.nodal[tuple(corner.T)]
+            )
             corner = after
         return found
 
@@ -220,11 +242,15 @@ class Kuhn:
     def over(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         """Between the least and the largest nodal value of the cubes that a cell meets; of all for long cells."""
         low = np.floor(a * self.scale + self.shift - self._slip).astype(int).clip(0, self.cells - 1)
-        high = np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)
+        high = (
+            np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)
+        )
         long = (high - low > 1).any(axis=1)
         corners = list(product((False, True), repeat=self.dimension))
         cubes = [np.where(pick, high, low) for pick in corners]
-        nodes = [self.nodal[tuple((cube + step).T)] for cube in cubes for step in np.array(corners, int)]
+        nodes = [
+            self.nodal[tuple((cube + step).T)] for cube in cubes for step in np.array(corners, int)
+        ]
         lo = np.where(long, self.nodal.min(), np.minimum.reduce(nodes))
         hi = np.where(long, self.nodal.max(), np.maximum.reduce(nodes))
         doubt = (4 * self.dimension * self._slip + 64 * UNIT) * float(np.abs(self.nodal).max())
@@ -241,7 +267,10 @@ class Kuhn:
         found = []
         for axis in range(self.dimension):
             steps = np.diff(self.nodal, axis=axis)
-            sides = [[slice(None)] if j == axis else [slice(None, -1), slice(1, None)] for j in range(self.dimension)]
+            sides = [
+                [slice(None)] if j == axis else [slice(None, -1), slice(1, None)]
+                for j in range(self.dimension)
+            ]
             corners = [steps[place] for place in product(*sides)]
             found.append((np.minimum.reduce(corners), np.maximum.reduce(corners)))
         return found
@@ -249,9 +278,14 @@ class Kuhn:
     def slopes(self, a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "n d"]) -> Interval:
         """Unknown on cells that are longer than a cube of the mesh."""
         low = np.floor(a * self.scale + self.shift - self._slip).astype(int).clip(0, self.cells - 1)
-        high = np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)
+        high = (
+            np.floor(b * self.scale + self.shift + self._slip).astype(int).clip(0, self.cells - 1)
+        )
         long = (high - low > 1).any(axis=1, keepdims=True)
-        cubes = [tuple(np.where(pick, high, low).T) for pick in product((False, True), repeat=self.dimension)]
+        cubes = [
+            tuple(np.where(pick, high, low).T)
+            for pick in product((False, True), repeat=self.dimension)
+        ]
         lo = np.empty(a.shape)
         hi = np.empty(a.shape)
         for j, (least, most) in enumerate(self._edges):
@@ -264,13 +298,20 @@ class Kuhn:
 def _hats_in_the_plane(n: int) -> list[Dense]:
     nodes = np.arange(n + 1)
     diagonals = np.arange(-n, n + 1)
-    lines = [*(((1, 0), k) for k in nodes), *(((0, 1), k) for k in nodes), *(((1, -1), c) for c in diagonals)]
+    lines = [
+        *(((1, 0), k) for k in nodes),
+        *(((0, 1), k) for k in nodes),
+        *(((1, -1), c) for c in diagonals),
+    ]
     rows = np.array([sign * np.array(w) for w, _ in lines for sign in (1, -1)])
     biases = np.array([-sign * k for _, k in lines for sign in (1, -1)])
     halves = np.zeros(((n + 1) ** 2, len(lines)))
     for i, (p, q) in enumerate(product(nodes, nodes)):
         halves[i, [p, n + 1 + q, 2 * (n + 1) + n + p - q]] = -0.5
-    return [Dense(rows, biases, "relu"), Dense(np.repeat(halves, 2, axis=1), np.ones(len(halves)), "relu")]
+    return [
+        Dense(rows, biases, "relu"),
+        Dense(np.repeat(halves, 2, axis=1), np.ones(len(halves)), "relu"),
+    ]
 
 
 def _hats_in_space(n: int) -> list[Dense]:

@@ -36,7 +36,9 @@ def carriers(values: Float[np.ndarray, "n"], degree: int) -> Float[np.ndarray, "
     ones = np.ones((len(GRID), 1))
     sides = np.block([[basis, -ones], [-basis, -ones]])
     cost = np.append(np.zeros(degree + 1), 1.0)
-    found = linprog(cost, sides, np.concatenate([values, -values]), bounds=(None, None), method="highs")
+    found = linprog(
+        cost, sides, np.concatenate([values, -values]), bounds=(None, None), method="highs"
+    )
     weight = np.abs(found.ineqlin.marginals).reshape(2, -1).sum(0)
     return np.sort(GRID[np.argsort(-weight)[: degree + 2]])
 
@@ -49,7 +51,8 @@ def _on_line(goal: Goal, direction: np.ndarray, degree: int) -> float:
     floats = carriers((box.lo + box.hi) / 2, degree)
     points = [Fraction(t) for t in floats.tolist()]
     weights = [
-        1 / prod((s - t for j, t in enumerate(points) if j != i), start=Fraction(1)) for i, s in enumerate(points)
+        1 / prod((s - t for j, t in enumerate(points) if j != i), start=Fraction(1))
+        for i, s in enumerate(points)
     ]
     box = ranges(line, floats[:, None], floats[:, None])
     ends = [(Fraction(lo), Fraction(hi)) for lo, hi in zip(box.lo.tolist(), box.hi.tolist())]

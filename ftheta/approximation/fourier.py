@@ -41,13 +41,16 @@ class Spectral:
     quiet: bool
 
     @classmethod
-    def of(cls, values: Float[np.ndarray, "*grid"], lo: Sequence[float], hi: Sequence[float]) -> "Spectral":
+    def of(
+        cls, values: Float[np.ndarray, "*grid"], lo: Sequence[float], hi: Sequence[float]
+    ) -> "Spectral":
         """Of samples on a grid of the box, its upper ends left out."""
         d = values.ndim
         n = values.shape
         if not np.isfinite(values).all():
             raise SubjectError(
-                "A spectrum needs finite samples.", got=f"{int((~np.isfinite(values)).sum())} that are not"
+                "A spectrum needs finite samples.",
+                got=f"{int((~np.isfinite(values)).sum())} that are not",
             )
         steps = [2 * pi / (b - a) for a, b in zip(lo, hi)]
         axes = [np.fft.fftfreq(m, 1 / m) * step for m, step in zip(n, steps)]
@@ -66,10 +69,15 @@ class Spectral:
 
     def up_to(self, cut: float) -> float:
         r"""$\int_{|\omega|\le\Lambda}|\omega||\hat f|\,d\omega$."""
-        return float(self.terms[: np.searchsorted(self.frequencies, cut, "right")].sum()) + self.correction
+        return (
+            float(self.terms[: np.searchsorted(self.frequencies, cut, "right")].sum())
+            + self.correction
+        )
 
 
-def steeper_than(f: Scalar, lo: Sequence[float], hi: Sequence[float], norm: Enclosure) -> Witness | None:
+def steeper_than(
+    f: Scalar, lo: Sequence[float], hi: Sequence[float], norm: Enclosure
+) -> Witness | None:
     r"""A secant of a function of one variable that is steeper than its `norm` $C_f\ge\sup|f'|$; None without one."""
     if len(lo) != 1:
         return None
@@ -83,7 +91,10 @@ def steeper_than(f: Scalar, lo: Sequence[float], hi: Sequence[float], norm: Encl
     slope = enclosed_slopes(one, x[k : k + 1], x[k + 1 : k + 2])[0]
     exact = Enclosure.between(norm.lo, norm.hi)
     return Witness(
-        {"x": float(x[k, 0]), "y": float(x[k + 1, 0])}, slope, exact, "a secant in intervals rounded outward"
+        {"x": float(x[k, 0]), "y": float(x[k + 1, 0])},
+        slope,
+        exact,
+        "a secant in intervals rounded outward",
     )
 
 
@@ -92,7 +103,9 @@ def sampled_spectrum(f: Scalar, lo: Sequence[float], hi: Sequence[float], points
     d = len(lo)
     if points**d > MOST_VALUES:
         raise SubjectError(
-            "Too many samples.", got=f"{points} per side in dimension {d}", remedy="d ≤ 2, or fewer points"
+            "Too many samples.",
+            got=f"{points} per side in dimension {d}",
+            remedy="d ≤ 2, or fewer points",
         )
     sides = [np.linspace(a, b, points, endpoint=False) for a, b in zip(lo, hi)]
     rows = np.stack([x.ravel() for x in np.meshgrid(*sides, indexing="ij")], 1)
@@ -111,7 +124,8 @@ def gaussian_norm_by_integral(dimension: int) -> Enclosure:
     r"""$\frac{2^{1-d/2}}{\Gamma(d/2)}\int_0^\infty r^de^{-r^2/2}\,dr$, by proved quadrature up to 60 and a tail."""
     with ctx.workprec(128):
         inner = acb.integral(lambda r, _: r**dimension * (-r * r / 2).exp(), 0, 60).real
-        tail = arb(0, (arb(60) ** dimension) * (-arb(1800)).exp())  # r^d e^(−r²/4) falls beyond 60 for d ≤ 1000
+        # r^d e^(−r²/4) falls beyond 60 for d ≤ 1000
+        tail = arb(0, (arb(60) ** dimension) * (-arb(1800)).exp())
         half = arb(dimension) / 2
         return Enclosure.ball((inner + tail) * arb(2) ** (1 - half) / half.gamma())
 
@@ -130,7 +144,9 @@ def hat_norm_by_integral(cut: float) -> Enclosure:
         return Enclosure.ball(2 / arb.pi() * acb.integral(smooth, 0, arb(cut)).real)
 
 
-def stretched_norm(f: Scalar, lo: Sequence[float], hi: Sequence[float], points: int, scale: float) -> float:
+def stretched_norm(
+    f: Scalar, lo: Sequence[float], hi: Sequence[float], points: int, scale: float
+) -> float:
     r"""$s\,C_{f(\cdot/s)}$ from samples, which is $C_f$."""
     low, high = ([scale * end for end in ends] for ends in (lo, hi))
     found = sampled_spectrum(lambda x: f(x / scale), low, high, points)

@@ -105,7 +105,9 @@ class Goal:
 def goal_of(f: Any, domain: Any) -> Goal:
     """A goal from a callable, an expression such as "sin(6*x) + x", or a `Target`; `domain` is (lo, hi)."""
     program: Any = getattr(f, "f", f)
-    name = getattr(f, "name", None) or (program if isinstance(program, str) else getattr(program, "__name__", "f"))
+    name = getattr(f, "name", None) or (
+        program if isinstance(program, str) else getattr(program, "__name__", "f")
+    )
     told = getattr(f, "arguments", ())
     spectrum = getattr(f, "spectrum", None)
     if domain is None and hasattr(f, "lo"):
@@ -120,7 +122,9 @@ def goal_of(f: Any, domain: Any) -> Goal:
             remedy="give a function in jax.numpy, an expression in quotes, or a Target",
         )
     lo, hi = _box(domain, len(told) or 1)
-    goal = Goal(str(name).replace("<lambda>", "f"), _of_a_point(program, len(told)), lo, hi, spectrum)
+    goal = Goal(
+        str(name).replace("<lambda>", "f"), _of_a_point(program, len(told)), lo, hi, spectrum
+    )
     _check(goal)
     return goal
 
@@ -128,16 +132,24 @@ def goal_of(f: Any, domain: Any) -> Goal:
 def _of_a_point(program: Callable[..., Any], arguments: int) -> Scalar:
     """The function of one array that a function of several scalars is."""
     real = lambda value: jnp.reshape(jnp.asarray(value), ())
-    return (lambda x: real(program(*(x[j] for j in range(arguments))))) if arguments else lambda x: real(program(x))
+    return (
+        (lambda x: real(program(*(x[j] for j in range(arguments)))))
+        if arguments
+        else lambda x: real(program(x))
+    )
 
 
 def _box(domain: Any, arguments: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     try:
         lo, hi = (np.atleast_1d(np.asarray(end, np.float64)) for end in domain)
-        lo, hi = np.broadcast_arrays(*(np.repeat(e, arguments) if len(e) == 1 else e for e in (lo, hi)))
+        lo, hi = np.broadcast_arrays(
+            *(np.repeat(e, arguments) if len(e) == 1 else e for e in (lo, hi))
+        )
     except (TypeError, ValueError):
         raise UsageError(
-            "The domain is a box (lo, hi).", got=domain, remedy="give two numbers, or two lists of d numbers"
+            "The domain is a box (lo, hi).",
+            got=domain,
+            remedy="give two numbers, or two lists of d numbers",
         ) from None
     if not (np.isfinite(lo).all() and np.isfinite(hi).all()):
         raise UsageError(
@@ -147,7 +159,8 @@ def _box(domain: Any, arguments: int) -> tuple[tuple[float, ...], tuple[float, .
         )
     if lo.ndim != 1 or (lo >= hi).any() or (arguments > 1 and len(lo) != arguments):
         raise UsageError(
-            "The domain is a box with lo < hi in every coordinate.", got=f"from {lo.tolist()} to {hi.tolist()}"
+            "The domain is a box with lo < hi in every coordinate.",
+            got=f"from {lo.tolist()} to {hi.tolist()}",
         )
     return tuple(lo.tolist()), tuple(hi.tolist())
 

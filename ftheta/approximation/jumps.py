@@ -19,7 +19,9 @@ def find_jumps(rho: Scalar, lo: float, hi: float, points: int = 4097) -> list[tu
     b = x[some + 1]
     fa = y[some]
     fb = y[some + 1]
-    for _ in range(BISECTIONS if len(some) else 0):  # all places at once: a program is traced anew at every call
+    for _ in range(
+        BISECTIONS if len(some) else 0
+    ):  # all places at once: a program is traced anew at every call
         m = (a + b) / 2
         fm = value(m)
         left = np.abs(fm - fa) > np.abs(fb - fm)

@@ -57,27 +57,43 @@ class Chain:
     @property
     def neurons(self) -> int:
         """Of the one hidden layer."""
-        exponentials = sum(bool(c) and bool(np.any(v)) for v, c in zip(self.sums.directions, self.sums.coefficients))
+        exponentials = sum(
+            bool(c) and bool(np.any(v))
+            for v, c in zip(self.sums.directions, self.sums.coefficients)
+        )
         return exponentials * sum(j + 1 for j in range(1, self.degree + 1)) * self.cells
 
     def __call__(self, x: Float[np.ndarray, "d"]) -> Enclosure:
         """The network at a point, in balls."""
         if self.neurons > MOST_BALLS:
             remedy = "take fewer cells, exponentials or degrees"
-            raise UsageError("The network is too large to be evaluated in balls.", got=self.neurons, remedy=remedy)
+            raise UsageError(
+                "The network is too large to be evaluated in balls.",
+                got=self.neurons,
+                remedy=remedy,
+            )
         with ctx.workprec(BITS):
             total = arb(0)
             for v, c in zip(self.sums.directions.tolist(), self.sums.coefficients.tolist()):
-                t = sum((Fraction(s) * Fraction(float(y)) for s, y in zip(v, np.atleast_1d(x))), Fraction(0))
+                t = sum(
+                    (Fraction(s) * Fraction(float(y)) for s, y in zip(v, np.atleast_1d(x))),
+                    Fraction(0),
+                )
                 m, rho = _interval(self.goal, v)
-                total += ball(Fraction(c)) * (_exponential(self, t, m, rho) if rho else ball(m).exp())
+                total += ball(Fraction(c)) * (
+                    _exponential(self, t, m, rho) if rho else ball(m).exp()
+                )
             return Enclosure.ball(total)
 
     def chart(self) -> Bars:
         """The bounds of the four steps beside their sum."""
         values = tuple(term.hi for term in (*self.terms, self.bound))
         return Bars(
-            "error budget of the chain", Axis("error", "log"), (*STEPS, "whole bound"), ("sup error",), (values,)
+            "error budget of the chain",
+            Axis("error", "log"),
+            (*STEPS, "whole bound"),
+            ("sup error",),
+            (values,),
         )
 
 
@@ -111,7 +127,9 @@ def _exponential(chain: Chain, t: Fraction, m: Fraction, rho: Fraction) -> arb:
 
 
 def _mean(chain: Chain, z: Fraction) -> arb:
-    shifts = (chain.width * Fraction(2 * i + 1 - chain.cells, chain.cells) for i in range(chain.cells))
+    shifts = (
+        chain.width * Fraction(2 * i + 1 - chain.cells, chain.cells) for i in range(chain.cells)
+    )
     return sum((SMOOTH[chain.activation](ball(z - y)) for y in shifts), arb(0)) / chain.cells
 
 
@@ -131,7 +149,11 @@ def leshno_chain(
     `reach` bounds the lattice of exponents, `degree` their Taylor polynomials, `step` the difference quotients, `width`
     the kernel of the smoothing and `cells` its sum.
     """
-    if activation not in SMOOTH or activation == "square" or not (1 <= degree <= 10 and cells >= 1 and reach >= 1):
+    if (
+        activation not in SMOOTH
+        or activation == "square"
+        or not (1 <= degree <= 10 and cells >= 1 and reach >= 1)
+    ):
         known = ", ".join(name for name in SMOOTH if name != "square")
         raise UsageError(
             "The chain takes a smooth activation that is no polynomial, degrees up to 10, and positive sizes.",
@@ -141,7 +163,9 @@ def leshno_chain(
     goal = goal_of(f, domain)
     sums = fit_exponentials(goal, lattice(goal.dimension, reach, 1 / float(goal.halves.max())))
     difference = lambda x: goal.f(x) - sums(x)
-    first = supremum(bounds_of(difference, goal.dimension), goal.lo, goal.hi, relative=0.05, budget=20_000).value
+    first = supremum(
+        bounds_of(difference, goal.dimension), goal.lo, goal.hi, relative=0.05, budget=20_000
+    ).value
     h = Fraction(step)
     eps = Fraction(width)
     rest = [Enclosure.exact(0)] * 3

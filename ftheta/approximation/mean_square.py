@@ -34,7 +34,8 @@ NEAR_ENOUGH = 0.9  # of eps: a bound below it is reported without more work
 STALLED = 0.99  # what a round of halving leaves of the bound, at least, when it no longer pays
 FINEST = 40  # halvings of one side of a cell: below them float64 has no points left
 FIRST_DRAWS = 20_000
-NEEDED = 60  # draws after which the range U adds a third of the room below eps², in units of U / room
+# draws after which the range U adds a third of the room below eps², in units of U / room
+NEEDED = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,8 @@ class Partition:
         """The root mean square."""
         slack = 4 * (len(self.share) + 8) * UNIT  # of the sums, and of the shares
         return Enclosure.between(
-            max(0.0, float(np.sqrt(self.below.sum())) * (1 - slack)), float(np.sqrt(self.above.sum())) * (1 + slack)
+            max(0.0, float(np.sqrt(self.below.sum())) * (1 - slack)),
+            float(np.sqrt(self.above.sum())) * (1 + slack),
         )
 
     def split(self, cells: Shaped[np.ndarray, "k"], bounds: "CellRanges") -> "Partition":
@@ -145,7 +147,9 @@ def cell_ranges(goal: Goal, net: Enclosed) -> CellRanges:
 
     def bounds(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parts = [block(a[i : i + size], b[i : i + size]) for i in range(0, len(a), size)]
-        return np.concatenate([least for least, _ in parts]), np.concatenate([most for _, most in parts])
+        return np.concatenate([least for least, _ in parts]), np.concatenate(
+            [most for _, most in parts]
+        )
 
     return bounds
 
@@ -155,7 +159,9 @@ def _network_over(
 ) -> Interval:
     """The network's values on cells: by its range, and by its slopes from the centres, where the value is `there`."""
     over = net.over(a, b)
-    climb = (r * np.maximum(np.abs(slopes.lo), np.abs(slopes.hi))).sum(1) * (1 + 16 * a.shape[1] * UNIT)
+    climb = (r * np.maximum(np.abs(slopes.lo), np.abs(slopes.hi))).sum(1) * (
+        1 + 16 * a.shape[1] * UNIT
+    )
     return Interval(np.fmax(over.lo, there.lo - climb), np.fmin(over.hi, there.hi + climb))
 
 

@@ -106,7 +106,10 @@ class Quotient:
 
     @property
     def shifts(self) -> list[Fraction]:
-        return [Fraction(j) - (Fraction(self.power, 2) if self.central else 0) for j in range(self.power + 1)]
+        return [
+            Fraction(j) - (Fraction(self.power, 2) if self.central else 0)
+            for j in range(self.power + 1)
+        ]
 
     @property
     def signs(self) -> list[int]:
@@ -116,14 +119,18 @@ class Quotient:
         """Its value, in balls."""
         inner = [ball(s * self.step * x + self.bias) for s in self.shifts]
         return (
-            sum((c * SMOOTH[self.name](t) for c, t in zip(self.signs, inner)), arb(0)) / ball(self.step) ** self.power
+            sum((c * SMOOTH[self.name](t) for c, t in zip(self.signs, inner)), arb(0))
+            / ball(self.step) ** self.power
         )
 
     def in_floats(self, x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Its values in float64, with the cancellation."""
         h = float(self.step)
         inner = [float(s) * h * x + float(self.bias) for s in self.shifts]
-        return np.asarray(sum(c * FLOATS[self.name](t) for c, t in zip(self.signs, inner))) / h**self.power
+        return (
+            np.asarray(sum(c * FLOATS[self.name](t) for c, t in zip(self.signs, inner)))
+            / h**self.power
+        )
 
     def limit(self, x: Fraction) -> arb:
         r"""$x^k\varrho^{(k)}(b)$."""
@@ -179,7 +186,11 @@ def bias_for(name: str, power: int, least: float = 1e-3) -> Fraction:
             found = derivative_at(name, power, b)
             if min(abs(found.lo), abs(found.hi)) >= least and found.lo * found.hi > 0:
                 return b
-    raise UsageError(f"No bias found with a derivative of order {power}.", got=name, remedy="take a non-polynomial ϱ")
+    raise UsageError(
+        f"No bias found with a derivative of order {power}.",
+        got=name,
+        remedy="take a non-polynomial ϱ",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +206,9 @@ class Compiled:
         return len(self.rows)
 
 
-def compile_polynomial(coefficients: Sequence[Fraction], name: str, radius: Fraction, step: Fraction) -> Compiled:
+def compile_polynomial(
+    coefficients: Sequence[Fraction], name: str, radius: Fraction, step: Fraction
+) -> Compiled:
     r"""The network of $\sum_kc_kx^k$ for $|x|\le$ radius by central quotients, each with its own bias."""
     if name not in SMOOTH or len(coefficients) > HIGHEST + 1:
         raise UsageError(
@@ -212,7 +225,9 @@ def compile_polynomial(coefficients: Sequence[Fraction], name: str, radius: Frac
                 scale = ball(c) / (derivative(name, k, ball(q.bias)) * ball(step) ** k)
                 rows += [(scale * sign, s * step, q.bias) for sign, s in zip(q.signs, q.shifts)]
                 share = abs(ball(c) / derivative(name, k, ball(q.bias))) * q.bound(radius)
-                error = error + Enclosure.between(0.0, Enclosure.ball(share).hi if share.is_finite() else inf)
+                error = error + Enclosure.between(
+                    0.0, Enclosure.ball(share).hi if share.is_finite() else inf
+                )
     return Compiled(Fraction(coefficients[0]), tuple(rows), error)
 
 

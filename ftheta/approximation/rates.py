@@ -49,7 +49,15 @@ class Rates:
 
     def table(self) -> Table:
         """The exponents with their confidence intervals."""
-        columns = ("d", "exponent", "from", "to", "greedy exponent", f"error at {self.neurons[-1]}", "bound there")
+        columns = (
+            "d",
+            "exponent",
+            "from",
+            "to",
+            "greedy exponent",
+            f"error at {self.neurons[-1]}",
+            "bound there",
+        )
         rows = [
             (r.dimension, r.exponent.middle, r.exponent.lo, r.exponent.hi, r.greedy_exponent.middle,
              sqrt(r.squares[-1].middle), r.bounds[-1])
@@ -72,19 +80,28 @@ def measure_rates(
 ) -> Rates:
     """Exponents for every dimension; `problem(rng, d)` is the function with its spectrum and its ball."""
     if len(neurons) < 3 or min(neurons, default=0) < 1 or min(dimensions, default=0) < 1:
-        raise UsageError("A rate needs three numbers of neurons, and dimensions from 1.", got=(dimensions, neurons))
+        raise UsageError(
+            "A rate needs three numbers of neurons, and dimensions from 1.",
+            got=(dimensions, neurons),
+        )
     rng = np.random.default_rng(seed)
-    return Rates(tuple(neurons), tuple(_measure(problem(rng, d), rng, d, neurons, seeds) for d in dimensions))
+    return Rates(
+        tuple(neurons), tuple(_measure(problem(rng, d), rng, d, neurons, seeds) for d in dimensions)
+    )
 
 
-def _measure(problem: Problem, rng: np.random.Generator, d: int, neurons: Sequence[int], seeds: int) -> Measured:
+def _measure(
+    problem: Problem, rng: np.random.Generator, d: int, neurons: Sequence[int], seeds: int
+) -> Measured:
     squares = tuple(mean(problem.errors(rng, n, seeds)) for n in neurons)
     path = np.sqrt(np.maximum(problem.greedy(rng, max(neurons)), 1e-30))
     greedy = tuple(float(path[min(n, len(path)) - 1]) for n in neurons)
     counts = np.array(neurons, float)
     roots = np.sqrt([e.middle for e in squares])
     bounds = tuple(sqrt(problem.bound(n)) for n in neurons)
-    return Measured(d, squares, greedy, bounds, fit_rate(counts, roots), fit_rate(counts, np.array(greedy)))
+    return Measured(
+        d, squares, greedy, bounds, fit_rate(counts, roots), fit_rate(counts, np.array(greedy))
+    )
 
 
 def _draw_rates(found: Rates) -> tuple[Curves, Curves]:
@@ -92,7 +109,13 @@ def _draw_rates(found: Rates) -> tuple[Curves, Curves]:
     d = [r.dimension for r in found.rows]
     drawn = [r.exponent for r in found.rows]
     exponents = (
-        Series("drawn networks", d, [e.middle for e in drawn], lo=[e.lo for e in drawn], hi=[e.hi for e in drawn]),
+        Series(
+            "drawn networks",
+            d,
+            [e.middle for e in drawn],
+            lo=[e.lo for e in drawn],
+            hi=[e.hi for e in drawn],
+        ),
         Series("greedy networks", d, [r.greedy_exponent.middle for r in found.rows], "other"),
         Series("−1/2", d, [-0.5] * len(d), "bound"),
         Series("−1/d, cells of a grid", d, [-1 / k for k in d], "reference"),
@@ -100,10 +123,14 @@ def _draw_rates(found: Rates) -> tuple[Curves, Curves]:
     errors = []
     for r in (r for r in found.rows if r.dimension in SHOWN_DIMENSIONS):
         root = [sqrt(e.middle) for e in r.squares]
-        low, high = ([sqrt(max(t, 1e-300)) for t in ends] for ends in zip(*((e.lo, e.hi) for e in r.squares)))
+        low, high = (
+            [sqrt(max(t, 1e-300)) for t in ends] for ends in zip(*((e.lo, e.hi) for e in r.squares))
+        )
         errors.append(Series(f"d = {r.dimension}", found.neurons, root, lo=low, hi=high))
         errors.append(Series(f"bound, d = {r.dimension}", found.neurons, r.bounds, "bound"))
     return (
         Curves("exponents that were measured", Axis("dimension d"), Axis("exponent"), exponents),
-        Curves("error against neurons", Axis("neurons", "log"), Axis("‖f − f_n‖", "log"), tuple(errors)),
+        Curves(
+            "error against neurons", Axis("neurons", "log"), Axis("‖f − f_n‖", "log"), tuple(errors)
+        ),
     )

@@ -115,7 +115,12 @@ class Approximation:
             "points": self.points,
             "seconds": self.seconds,
             "attempts": [
-                {"method": a.method, "neurons": a.neurons, "measured": a.measured, "certified": finite(a.certified)}
+                {
+                    "method": a.method,
+                    "neurons": a.neurons,
+                    "measured": a.measured,
+                    "certified": finite(a.certified),
+                }
                 for a in self.attempts
             ],
         }
@@ -123,7 +128,11 @@ class Approximation:
     def __str__(self) -> str:
         g = self.goal
         layers = "-".join(map(str, self.network.widths))
-        box = f"[{g.lo[0]:g}, {g.hi[0]:g}]" if g.dimension == 1 else f"[{_row(g.lo)}] to [{_row(g.hi)}]"
+        box = (
+            f"[{g.lo[0]:g}, {g.hi[0]:g}]"
+            if g.dimension == 1
+            else f"[{_row(g.lo)}] to [{_row(g.hi)}]"
+        )
         tried = dict.fromkeys(a.method for a in self.attempts)
         asked = f"required error: {self.eps:g}, {self._outcome()}"
         return "\n".join(
@@ -150,7 +159,9 @@ class Approximation:
         if self.error.samples is None:
             return f"certified: {between}"
         sure = (
-            f"confidence {self.error.confidence:.6f}" if self.error.nominal is None else "measured, nothing guaranteed"
+            f"confidence {self.error.confidence:.6f}"
+            if self.error.nominal is None
+            else "measured, nothing guaranteed"
         )
         return f"estimated: {between}, {self.error.samples:,} points, {sure}"
 
@@ -189,11 +200,18 @@ def _draw_on_line(made: Approximation) -> tuple[Chart, ...]:
             Axis("value"),
             (Series(g.name, x, truth, "reference"), Series(f"{made.neurons} neurons", x, net)),
         ),
-        Curves("the error", Axis("x"), Axis("network − function"), _error_between_bounds(made, x, net - truth)),
+        Curves(
+            "the error",
+            Axis("x"),
+            Axis("network − function"),
+            _error_between_bounds(made, x, net - truth),
+        ),
     )
 
 
-def _error_between_bounds(made: Approximation, x: np.ndarray, error: np.ndarray) -> tuple[Series, ...]:
+def _error_between_bounds(
+    made: Approximation, x: np.ndarray, error: np.ndarray
+) -> tuple[Series, ...]:
     ends = x[[0, -1]]
     found = [Series("error", x, error)]
     if np.isfinite(made.certified.hi):
@@ -239,7 +257,9 @@ def _draw_attempts(made: Approximation) -> Curves:
             if a.method == name:
                 best[a.neurons] = min(best.get(a.neurons, np.inf), max(a.measured, 1e-17))
         n = sorted(best)
-        series.append(Series(name, n, [best[k] for k in n], "measured", "line" if len(n) > 1 else "points"))
+        series.append(
+            Series(name, n, [best[k] for k in n], "measured", "line" if len(n) > 1 else "points")
+        )
     ends = [min(a.neurons for a in made.attempts), max(a.neurons for a in made.attempts)]
     if ends[0] < ends[1]:
         series.append(Series("required", ends, [made.eps] * 2, "bound"))

@@ -46,7 +46,9 @@ def lattice(dimension: int, reach: int, spacing: float) -> Float[np.ndarray, "k 
     return spacing * np.array(list(product(range(-reach, reach + 1), repeat=dimension)), np.float64)
 
 
-def fit_exponentials(goal: Goal, directions: Float[np.ndarray, "k d"], cells: int = 64) -> Exponentials:
+def fit_exponentials(
+    goal: Goal, directions: Float[np.ndarray, "k d"], cells: int = 64
+) -> Exponentials:
     """Coefficients by least squares on a grid; of several penalties the one whose whole budget is the least."""
     rows = goal.grid(GRID_SIDES.get(goal.dimension, 3000))
     features = np.exp(rows @ directions.T)
@@ -61,6 +63,8 @@ def fit_exponentials(goal: Goal, directions: Float[np.ndarray, "k d"], cells: in
         made = Exponentials(directions[kept], c[kept])
         low, high = made.inside(goal)
         h = (high - low) / cells
-        spent = float(np.abs(features @ c - wanted).max()) + float(np.abs(c[kept]) @ (np.exp(high) * h * h / 8))
+        spent = float(np.abs(features @ c - wanted).max()) + float(
+            np.abs(c[kept]) @ (np.exp(high) * h * h / 8)
+        )
         tries.append((spent, made))
     return min(tries, key=lambda pair: pair[0])[1]

@@ -38,7 +38,11 @@ class BarronNorm:
         return self.value.middle
 
     def __str__(self) -> str:
-        said = f"in [{self.value.lo:.10g}, {self.value.hi:.10g}]" if self.value.width else f"{self.value.middle:.10g}"
+        said = (
+            f"in [{self.value.lo:.10g}, {self.value.hi:.10g}]"
+            if self.value.width
+            else f"{self.value.middle:.10g}"
+        )
         if self.spectrum is not None and not self.settled:
             said = f"at least about {self.value.lo:.6g}, and still growing: it may be infinite"
         return f"Barron norm of {self.name}: {said}\n  {self.how}"
@@ -50,7 +54,9 @@ class BarronNorm:
         return draw_truncated_norm(self.spectrum, self.name, self.value.hi)
 
 
-def barron_norm(f: Any, domain: Any = None, *, points: int | None = None, dimension: int = 1) -> BarronNorm:
+def barron_norm(
+    f: Any, domain: Any = None, *, points: int | None = None, dimension: int = 1
+) -> BarronNorm:
     r"""The Barron norm of a function $f(x)=\int e^{i\langle\omega,x\rangle}\hat f(\omega)\,d\omega$ (his convention).
 
     Parameters
@@ -74,7 +80,10 @@ def barron_norm(f: Any, domain: Any = None, *, points: int | None = None, dimens
         )
     if isinstance(f, np.ndarray | list | tuple):
         values = np.asarray(f, np.float64)
-        lo, hi = (np.broadcast_to(np.asarray(end, np.float64), values.ndim).tolist() for end in domain or (0.0, 1.0))
+        lo, hi = (
+            np.broadcast_to(np.asarray(end, np.float64), values.ndim).tolist()
+            for end in domain or (0.0, 1.0)
+        )
         return _from_samples("samples", Spectral.of(values, lo, hi), values.size)
     goal = goal_of(f, domain)
     if goal.dimension not in POINTS:
@@ -84,7 +93,9 @@ def barron_norm(f: Any, domain: Any = None, *, points: int | None = None, dimens
             remedy="give a Target with its Spectrum",
         )
     side = points or POINTS[goal.dimension]
-    return _from_samples(goal.name, sampled_spectrum(goal.f, goal.lo, goal.hi, side), side**goal.dimension)
+    return _from_samples(
+        goal.name, sampled_spectrum(goal.f, goal.lo, goal.hi, side), side**goal.dimension
+    )
 
 
 def _closed_form(name: str, dimension: int) -> BarronNorm:
@@ -92,7 +103,9 @@ def _closed_form(name: str, dimension: int) -> BarronNorm:
         how = "closed form √2 Γ((d+1)/2)/Γ(d/2), in balls"
         return BarronNorm(f"the Gaussian, d = {dimension}", gaussian_norm(dimension), how)
     growth = hat_norm(1e6)
-    how = f"closed form: 2/π (γ + ln Λ − Ci Λ) up to Λ, {growth.middle:.6g} up to 10⁶, without limit"
+    how = (
+        f"closed form: 2/π (γ + ln Λ − Ci Λ) up to Λ, {growth.middle:.6g} up to 10⁶, without limit"
+    )
     return BarronNorm("the hat function", Enclosure.between(inf, inf), how)
 
 
@@ -102,14 +115,20 @@ def _from_samples(name: str, found: Spectral, samples: int) -> BarronNorm:
     settled = whole - half <= SETTLED * max(whole, 1e-300)
     ends = "decays" if found.quiet else "is taken to be periodic"
     how = f"{samples:,} samples; it {ends} at the ends of its box; {half:.6g} up to Λ/2, {whole:.6g} up to Λ = "
-    value = Enclosure.measured(whole, samples=samples) if settled else Enclosure(whole, inf, Basis.SAMPLED, samples)
+    value = (
+        Enclosure.measured(whole, samples=samples)
+        if settled
+        else Enclosure(whole, inf, Basis.SAMPLED, samples)
+    )
     return BarronNorm(name, value, f"{how}{found.cut:.5g}", found.cut, settled, found)
 
 
 def problem_of(f: Any, rng: np.random.Generator, points: int) -> Problem:
     """A `Target` minus its value at the centre of its box, on points of the largest ball in the box."""
     if f.spectrum is None:
-        raise SubjectError("No spectrum is known.", got=f.name, remedy="give the true `Spectrum` of f")
+        raise SubjectError(
+            "No spectrum is known.", got=f.name, remedy="give the true `Spectrum` of f"
+        )
     lo = np.asarray(f.lo)
     hi = np.asarray(f.hi)
     ball = SampledBall.draw(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
@@ -127,4 +146,6 @@ def draw_truncated_norm(found: Spectral, name: str, claimed: float) -> Curves:
     ]
     if np.isfinite(claimed):
         series.append(Series("claimed C_f", cuts[[0, -1]], [claimed] * 2, "bound"))
-    return Curves("integral up to a frequency", Axis("Λ", "log"), Axis("∫|ω||f̂| up to Λ"), tuple(series))
+    return Curves(
+        "integral up to a frequency", Axis("Λ", "log"), Axis("∫|ω||f̂| up to Λ"), tuple(series)
+    )

@@ -58,12 +58,20 @@ class Staircase:
 
     def error(self, budget: int = 60_000) -> Supremum:
         r"""$\sup|f-g|$ on [lo, hi], proved from both sides."""
-        return supremum(bounds_of(lambda x: self.f(x) - self(x), 1), [self.lo], [self.hi], relative=0.01, budget=budget)
+        return supremum(
+            bounds_of(lambda x: self.f(x) - self(x), 1),
+            [self.lo],
+            [self.hi],
+            relative=0.01,
+            budget=budget,
+        )
 
     def bound(self, spread: Oscillation, tail: float) -> Enclosure:
         r"""$\omega_f(h)+\eta V$."""
         variation = float(np.abs(self.rises).sum())
-        return spread.modulus((self.hi - self.lo) / self.cells) + Enclosure.exact(tail) * Enclosure.equal(variation)
+        return spread.modulus((self.hi - self.lo) / self.cells) + Enclosure.exact(
+            tail
+        ) * Enclosure.equal(variation)
 
     def beyond(self, error: Enclosure, spread: Oscillation, tail: float) -> Witness | None:
         """The error against the bound with its sum in rationals, where it is larger; None elsewhere."""
@@ -101,4 +109,6 @@ def shortfall(sigma: Scalar, z: float) -> float:
     """How far σ is from its limits 0 and 1 at −z and z, rounded up."""
     at = np.array([[-z], [z]])
     box = ranges(sigma, at, at)
-    return float(max(np.abs(box.lo[0]), np.abs(box.hi[0]), np.abs(1 - box.lo[1]), np.abs(1 - box.hi[1])))
+    return float(
+        max(np.abs(box.lo[0]), np.abs(box.hi[0]), np.abs(1 - box.lo[1]), np.abs(1 - box.hi[1]))
+    )

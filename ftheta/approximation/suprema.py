@@ -51,7 +51,9 @@ class Supremum:
 Bounds: TypeAlias = Callable[[np.ndarray, np.ndarray], CellBounds]
 
 
-def supremum(bounds: Bounds, lo: Any, hi: Any, *, relative: float = 1e-3, budget: int = CELLS) -> Supremum:
+def supremum(
+    bounds: Bounds, lo: Any, hi: Any, *, relative: float = 1e-3, budget: int = CELLS
+) -> Supremum:
     r"""$\sup|e|$ over the box [lo, hi], to within `relative` of itself if the budget allows."""
     a, b = (np.atleast_2d(np.asarray(end, np.float64)) for end in (lo, hi))
     if a.shape != b.shape or not np.isfinite([a, b]).all() or (a >= b).any():
@@ -166,7 +168,9 @@ class Oscillation:
     @classmethod
     def of(cls, f: Scalar, lo: float, hi: float) -> "Oscillation":
         edges = np.linspace(lo, hi, FINEST)[:, None]
-        return cls((hi - lo) / (FINEST - 1), ranges(f, edges, edges), ranges(f, edges[:-1], edges[1:]))
+        return cls(
+            (hi - lo) / (FINEST - 1), ranges(f, edges, edges), ranges(f, edges[:-1], edges[1:])
+        )
 
     def modulus(self, distance: float) -> Enclosure:
         r"""$\omega_f(\delta)=\sup\{|f(x)-f(y)|:|x-y|\le\delta\}$: pairs of points from below, cells from above."""
@@ -183,4 +187,6 @@ class Oscillation:
 def _window(extreme: Callable[..., np.ndarray], values: np.ndarray, size: int) -> np.ndarray:
     """The largest or least of `size` neighbours, for each place where they all exist."""
     size = min(size, len(values))
-    return extreme(values, size, origin=-((size - 1) // 2), mode="nearest")[: len(values) - size + 1]
+    return extreme(values, size, origin=-((size - 1) // 2), mode="nearest")[
+        : len(values) - size + 1
+    ]

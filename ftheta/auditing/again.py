@@ -75,6 +75,14 @@ def _outputs(net: Network, outputs: np.ndarray) -> tuple[list[Fact], tuple[Bars,
     name = lambda k: names[k] if k < len(names) else str(k)
     facts.append(Fact("prediction", name(int(order[0]))))
     facts.append(Fact("confidence (softmax)", Enclosure.equal(float(shares[order[0]]))))
-    facts.append(Fact("logit margin", Enclosure.equal(float(outputs[order[0]] - outputs[order[1]]))))
-    bars = Bars("softmax of the outputs", Axis("share"), tuple(map(name, shown)), ("softmax",), (shares[shown],))
+    facts.append(
+        Fact("logit margin", Enclosure.equal(float(outputs[order[0]] - outputs[order[1]])))
+    )
+    bars = Bars(
+        "softmax of the outputs",
+        Axis("share"),
+        tuple(map(name, shown)),
+        ("softmax",),
+        (shares[shown],),
+    )
     return facts, (bars,)

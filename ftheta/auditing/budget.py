@@ -10,7 +10,8 @@ from ftheta.processes.budgets import duration_text
 from .plan import Task
 
 DEFAULT = 60.0  # seconds
-SHARE = 0.2  # of the budget that one fact may take while others wait; a theorem may take half of that
+# of the budget that one fact may take while others wait; a theorem may take half of that
+SHARE = 0.2
 
 
 @dataclass
@@ -52,7 +53,12 @@ class Clock:
     def more(self) -> str:
         """A budget that would help, in words."""
         return next(
-            (words for words, s in (("2m", 120), ("5m", 300), ("20m", 1200)) if s > 1.9 * (self.budget or 0)), "2h"
+            (
+                words
+                for words, s in (("2m", 120), ("5m", 300), ("20m", 1200))
+                if s > 1.9 * (self.budget or 0)
+            ),
+            "2h",
         )
 
 

@@ -29,7 +29,14 @@ from .whole import Run, audit, not_begun
 
 SHARE = 0.42  # of the budget for each audit; the rest is for the difference
 _TITLE = "The two functions"
-_DIFFERENCE = Task("difference", "difference", f"{__package__}.facts.difference", "difference", ("difference",), True)
+_DIFFERENCE = Task(
+    "difference",
+    "difference",
+    f"{__package__}.facts.difference",
+    "difference",
+    ("difference",),
+    True,
+)
 
 
 class Options(TypedDict, total=False):
@@ -61,13 +68,21 @@ def compare(
     """
     begun = monotonic()
     limit = seconds_of(budget)
-    shared = (data, options.get("labels"), options.get("until"), options.get("train"), options.get("role", ""))
+    shared = (
+        data,
+        options.get("labels"),
+        options.get("until"),
+        options.get("train"),
+        options.get("role", ""),
+    )
     recipes = tuple(Recipe(given, *shared) for given in (against, model))
     _ensure_comparable([recipe.network for recipe in recipes])
 
     def audit_one(given: Recipe, which: str) -> Audit:
         share = None if limit is None else SHARE * limit
-        found = audit(given, budget=share, progress=lambda now: progress(replace(now, which=which)), **options)
+        found = audit(
+            given, budget=share, progress=lambda now: progress(replace(now, which=which)), **options
+        )
         return replace(found, asked=replace(found.asked, budget=limit))
 
     rest = None if limit is None else (1 - 2 * SHARE) * limit
@@ -75,7 +90,11 @@ def compare(
     run.go(recipes, options.get("workers"))  # first: it is what was asked for
     first, second = recipes
     before = not_begun(first, options) if run.interrupted else audit_one(first, "the first network")
-    after = not_begun(second, options) if before.interrupted else audit_one(second, "the second network")
+    after = (
+        not_begun(second, options)
+        if before.interrupted
+        else audit_one(second, "the second network")
+    )
     return Comparison(before, after, _section(run), tuple(_changes(before, after)), run.findings)
 
 
@@ -84,7 +103,9 @@ def _ensure_comparable(networks: Sequence[Network]) -> None:
     if shapes[0] != shapes[1]:
         got = " and ".join(f"from {i} to {o}" for i, o in shapes)
         remedy = "export both with the same shapes; `--until` ends both at a node of that name"
-        raise UsageError("Only networks with the same inputs and outputs are compared.", got=got, remedy=remedy)
+        raise UsageError(
+            "Only networks with the same inputs and outputs are compared.", got=got, remedy=remedy
+        )
 
 
 def _section(run: Run) -> Section:
@@ -97,12 +118,18 @@ def _section(run: Run) -> Section:
 
 def _changes(before: Audit, after: Audit) -> Iterable[Change]:
     """Every fact that both audits know, then every verdict; those that one alone has are left out."""
-    old, new = ({(s.title, f.name): f for s in a.sections for f in s.facts} for a in (before, after))
+    old, new = (
+        {(s.title, f.name): f for s in a.sections for f in s.facts} for a in (before, after)
+    )
     for key in old:
         if key in new:
             one = old[key]
             two = new[key]
-            note = "" if one.note == two.note else f"before: {one.note or '–'}; after: {two.note or '–'}"
+            note = (
+                ""
+                if one.note == two.note
+                else f"before: {one.note or '–'}; after: {two.note or '–'}"
+            )
             yield Change(*key, one.value, two.value, _same(one.value, two.value), note)
     verdicts = [{r.id: str(r.verdict) for r in a.results} for a in (before, after)]
     missing = [{s.id: "not checked" for s in a.skipped} for a in (before, after)]

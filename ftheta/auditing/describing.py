@@ -27,7 +27,15 @@ def portray(net: Network) -> Portrait:
     """What the network is."""
     data = net.data or net.law
     named = "" if data is None else data.name
-    return Portrait(net.name, type(net).__name__, net.fingerprint, in_words(net), diagram(net), named, net.data_errors)
+    return Portrait(
+        net.name,
+        type(net).__name__,
+        net.fingerprint,
+        in_words(net),
+        diagram(net),
+        named,
+        net.data_errors,
+    )
 
 
 def in_words(net: Network) -> tuple[tuple[str, str], ...]:
@@ -73,12 +81,23 @@ def _operations(graph: Graph | None) -> list[tuple[str, str]]:
         return []
     kinds = Counter(PRODUCTS[node.primitive] for node in graph.nodes if node.primitive in PRODUCTS)
     told = [(f"{name}s" if name[-1] != "s" else name, f"{n:,}") for name, n in kinds.most_common()]
-    met = ((node.label, node.primitive) for node in graph.nodes if node.label or node.primitive in BENDS)
+    met = (
+        (node.label, node.primitive)
+        for node in graph.nodes
+        if node.label or node.primitive in BENDS
+    )
     bends = Counter(label or BENDS[primitive] for label, primitive in met)
-    softmaxes = sum(node.primitive == "stop_gradient" for node in graph.nodes)  # JAX holds the maximum still in it
+    # JAX holds the maximum still in it
+    softmaxes = sum(node.primitive == "stop_gradient" for node in graph.nodes)
     bends.subtract(dict.fromkeys(("maxima", "max", "exp"), softmaxes))
     bends["softmax"] += softmaxes
-    return [*told, ("nonlinear operations", ", ".join(f"{n} {name}" for name, n in (+bends).most_common(6)) or "none")]
+    return [
+        *told,
+        (
+            "nonlinear operations",
+            ", ".join(f"{n} {name}" for name, n in (+bends).most_common(6)) or "none",
+        ),
+    ]
 
 
 def diagram(net: Network) -> Diagram | None:
@@ -93,17 +112,22 @@ def _layers_of_description(net: Network) -> list[Layer]:
     layers = [Layer("input", widths[0])]
     for i, (layer, width) in enumerate(zip(net.description.layers, widths[1:]), 1):
         last = i == len(widths) - 1
-        layers.append(Layer("output" if last else f"layer {i}", width, "" if last else layer.activation))
+        layers.append(
+            Layer("output" if last else f"layer {i}", width, "" if last else layer.activation)
+        )
     return layers
 
 
 def _layers_of_graph(net: Network) -> list[Layer]:
     graph = _trace(net)
-    products = [node for node in graph.nodes if node.primitive in PRODUCTS] if graph is not None else []
+    products = (
+        [node for node in graph.nodes if node.primitive in PRODUCTS] if graph is not None else []
+    )
     if not products:
         return []
     hidden = [
-        Layer(f"{i}", int(np.prod(node.shape)), _note(node.primitive, node.shape)) for i, node in enumerate(products, 1)
+        Layer(f"{i}", int(np.prod(node.shape)), _note(node.primitive, node.shape))
+        for i, node in enumerate(products, 1)
     ]
     ends = int(np.prod(net.input_shape)), int(np.prod(net.output_shape))
     return [Layer("input", ends[0]), *hidden, Layer("output", ends[1])]

@@ -18,7 +18,8 @@ from ftheta.processes.resources import cores
 
 LEAST = 0.25  # of the time on the wall counts, however busy the machine is
 LOOK = 0.1  # seconds between two looks
-_RECORD = struct.Struct("dd")  # seconds spent compiling so far, and since when one is under way (0: none is)
+# seconds spent compiling so far, and since when one is under way (0: none is)
+_RECORD = struct.Struct("dd")
 
 
 @dataclass(frozen=True, slots=True)

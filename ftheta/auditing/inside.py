@@ -30,7 +30,12 @@ class _Overdue(BaseException):
 
 
 def run_inside(
-    tasks: Sequence[Task], networks: Sequence[Network], seed: int, clock: Clock, done: Done, progress: Progress
+    tasks: Sequence[Task],
+    networks: Sequence[Network],
+    seed: int,
+    clock: Clock,
+    done: Done,
+    progress: Progress,
 ) -> None:
     """Perform the tasks in order and hand over each outcome."""
     clock.begin()
@@ -43,7 +48,9 @@ def run_inside(
             progress([task.id])
             begun = clock.seconds_used
             last = k == len(tasks) - 1
-            ends = clock.seconds_used + (clock.left if last else min(clock.left, clock.share_of(task)))
+            ends = clock.seconds_used + (
+                clock.left if last else min(clock.left, clock.share_of(task))
+            )
 
             def left(ends: float = ends) -> float:
                 clock.held += here.look()

@@ -22,7 +22,9 @@ _Found = TypeVar("_Found")
 HUGE = 1e60  # inputs beyond which squares of squares are no float64 any more
 
 
-def perform(task: Task, networks: Sequence[Network], seed: int, assessment: Assessment | None = None) -> Outcome:
+def perform(
+    task: Task, networks: Sequence[Network], seed: int, assessment: Assessment | None = None
+) -> Outcome:
     """A theorem on the first network, or a fact of all of them. What does not apply says why and stops nothing else.
 
     The `assessment` of a theorem is what `look` has found before.
@@ -49,7 +51,9 @@ def look(task: Task, networks: Sequence[Network], seed: int) -> Outcome | Assess
     return _perform_guarded(task, look_at, networks)
 
 
-def _perform_guarded(task: Task, do: Callable[[Any], _Found], networks: Sequence[Network]) -> _Found | Skipped:
+def _perform_guarded(
+    task: Task, do: Callable[[Any], _Found], networks: Sequence[Network]
+) -> _Found | Skipped:
     """What comes of the task; one fault must not cost the user everything else."""
     try:
         return do(getattr(import_module(task.module), task.name))
@@ -59,16 +63,27 @@ def _perform_guarded(task: Task, do: Callable[[Any], _Found], networks: Sequence
     except NotImplementedError as error:
         return Skipped(task.id, _first_line(error) or "not implemented for this network")
     except MemoryError:
-        return Skipped(task.id, "it needs more memory than there is", "fewer rows, or a smaller network")
+        return Skipped(
+            task.id, "it needs more memory than there is", "fewer rows, or a smaller network"
+        )
     except Exception as error:
         own = raised_by_network(error)
         if own:
-            return Skipped(task.id, f"the network raises an error: {own}", "call it on these rows by hand")
-        largest = max((float(np.abs(net.data.x).max()) for net in networks if net.data is not None), default=0.0)
+            return Skipped(
+                task.id, f"the network raises an error: {own}", "call it on these rows by hand"
+            )
+        largest = max(
+            (float(np.abs(net.data.x).max()) for net in networks if net.data is not None),
+            default=0.0,
+        )
         if largest > HUGE:
             reason = f"float64 overflows on inputs of size {largest:.2g}"
             return Skipped(task.id, reason, "scale the data, and with them the network")
-        return Skipped(task.id, f"internal error: {type(error).__name__}: {_first_line(error)}", "please report it")
+        return Skipped(
+            task.id,
+            f"internal error: {type(error).__name__}: {_first_line(error)}",
+            "please report it",
+        )
 
 
 def _first_line(error: BaseException) -> str:

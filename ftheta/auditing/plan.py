@@ -65,22 +65,37 @@ def plan_tasks(only: Iterable[str] = (), skip: Iterable[str] = ()) -> list[Task]
     tasks = [*_facts(), *_theorems()]
     wanted = _known_words(only, tasks)
     unwanted = _known_words(skip, tasks)
-    chosen = [t for t in tasks if (not wanted or wanted & set(t.words)) and not unwanted & set(t.words)]
+    chosen = [
+        t for t in tasks if (not wanted or wanted & set(t.words)) and not unwanted & set(t.words)
+    ]
     if not chosen:
-        raise UsageError("Nothing is left to be done.", got=f"only {sorted(wanted)}, without {sorted(unwanted)}")
+        raise UsageError(
+            "Nothing is left to be done.", got=f"only {sorted(wanted)}, without {sorted(unwanted)}"
+        )
     return chosen
 
 
 def _facts() -> list[Task]:
     return [
-        Task(f.id, f.section, f.module, f.name, (f.id, f.section), is_fact=True, shares=SHARED_BY.get(f.id, ""))
+        Task(
+            f.id,
+            f.section,
+            f.module,
+            f.name,
+            (f.id, f.section),
+            is_fact=True,
+            shares=SHARED_BY.get(f.id, ""),
+        )
         for f in FACTS
     ]
 
 
 def _theorems() -> list[Task]:
     entries = [entry for entry in index().values() if entry["audited"]]
-    ranked = [[_theorem(e, later=rank > 0) for e in entries if _rank(e["takes"]) == rank] for rank in range(3)]
+    ranked = [
+        [_theorem(e, later=rank > 0) for e in entries if _rank(e["takes"]) == rank]
+        for rank in range(3)
+    ]
     return [task for tasks in ranked for task in _interleave(tasks)]
 
 
@@ -92,7 +107,14 @@ def _rank(takes: list[str]) -> int:
 def _theorem(entry: dict[str, str], later: bool) -> Task:
     section = _OF_CHAPTER.get(entry["chapter"], "kind")
     name = entry["id"].replace("-", "_")
-    return Task(entry["id"], section, entry["module"], name, (entry["id"], entry["chapter"], section), later=later)
+    return Task(
+        entry["id"],
+        section,
+        entry["module"],
+        name,
+        (entry["id"], entry["chapter"], section),
+        later=later,
+    )
 
 
 def _interleave(tasks: list[Task]) -> Iterator[Task]:
@@ -109,6 +131,8 @@ def _known_words(words: Iterable[str], tasks: list[Task]) -> set[str]:
         if part not in known:
             remedy = suggest(part, known, f"sections: {', '.join(SECTIONS)}", most=3)
             raise UsageError(
-                "This names nothing that an audit runs: no id, chapter or section.", got=part, remedy=remedy
+                "This names nothing that an audit runs: no id, chapter or section.",
+                got=part,
+                remedy=remedy,
             )
     return set(filter(None, parts))

@@ -35,7 +35,8 @@ from .plan import Task
 TICK = 0.25  # seconds between two looks at the clock
 TURN = 0.25  # of its share that a task takes before others have a turn
 LONGER = {True: 4, False: 2}  # times, that the next turn of a fact, and of a theorem, ends later
-WORTH = 3  # times what a new process takes to get ready: it also compiles again what the others have
+# times what a new process takes to get ready: it also compiles again what the others have
+WORTH = 3
 MOST_SUSPENDED = 6  # processes
 
 
@@ -49,7 +50,9 @@ class CannotLoad(Exception):
 class AuditWorker(Worker):
     """A worker, and the task it performs."""
 
-    def __init__(self, on_message: Callable[[Any, Frame | None], None], setup: Setup, memory: int | None) -> None:
+    def __init__(
+        self, on_message: Callable[[Any, Frame | None], None], setup: Setup, memory: int | None
+    ) -> None:
         self.compilation = CompilationRecord()
         self.task: Task | None = None
         self.has = {""}  # what it has evaluated for several tasks
@@ -60,7 +63,11 @@ class AuditWorker(Worker):
         self.unheard: list[Frame | None] = []  # what it said just before it was suspended
         record = self.compilation.descriptor
         super().__init__(
-            program(f"{__package__}.worker"), on_message, memory=memory, descriptors=(record,), keep_stderr=True
+            program(f"{__package__}.worker"),
+            on_message,
+            memory=memory,
+            descriptors=(record,),
+            keep_stderr=True,
         )
         self.send({"kind": "setup"}, dump(replace(setup, record=record)))
 
@@ -141,8 +148,16 @@ class Pool:
         """Perform the tasks in order and hand over each outcome; `progress` is told the ids of those under way."""
         fairness = Fairness()
         for task in tasks:
-            (self.later if task.later else self.waiting).append(replace(task, looking=not task.is_fact))
-        while self.waiting or self.later or self.suspended or self.again or any(w.task for w in self.workers):
+            (self.later if task.later else self.waiting).append(
+                replace(task, looking=not task.is_fact)
+            )
+        while (
+            self.waiting
+            or self.later
+            or self.suspended
+            or self.again
+            or any(w.task for w in self.workers)
+        ):
             if any(worker.ready for worker in self.workers):
                 clock.begin()
             if clock.left <= 0:
@@ -229,7 +244,9 @@ class Pool:
 
     def _next_task(self, worker: AuditWorker) -> Task:
         """The first that waits, but for facts whose shared evaluation another process has and this one has not."""
-        elsewhere = set().union(*(other.has for other in (*self.workers, *self.suspended))) - worker.has
+        elsewhere = (
+            set().union(*(other.has for other in (*self.workers, *self.suspended))) - worker.has
+        )
         facts = [task for task in self.waiting if task.is_fact]
         task = next((task for task in facts if task.shares not in elsewhere), self.waiting[0])
         self.waiting.remove(task)
@@ -278,7 +295,12 @@ class Pool:
         if worker.task is None:
             raise CannotLoad(tail or "the worker ended")
         why = f"its process ended with {worker.ending}{f': {tail}' if tail else ''}"
-        done(worker.task, Skipped(worker.task.id, why, "most often memory: fewer rows or a smaller network need less"))
+        done(
+            worker.task,
+            Skipped(
+                worker.task.id, why, "most often memory: fewer rows or a smaller network need less"
+            ),
+        )
         self._pool.start_worker()
 
     def _give_up(self, clock: Clock, done: Done) -> None:
@@ -295,7 +317,9 @@ class Pool:
 
 
 @contextmanager
-def open_pool(setup: Setup, workers: int, on_portraits: OnPortraits = lambda portraits: None) -> Iterator[Pool]:
+def open_pool(
+    setup: Setup, workers: int, on_portraits: OnPortraits = lambda portraits: None
+) -> Iterator[Pool]:
     """A pool that ends with the block; `on_portraits` is told what the networks are as soon as they are read."""
     opened = Pool(setup, workers, on_portraits)
     try:

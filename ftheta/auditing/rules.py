@@ -36,7 +36,11 @@ class Rule:
 
     def severity(self, value: float) -> Severity:
         """Of a value of the quantity."""
-        limits = ((Severity.PROBLEM, self.problem), (Severity.WARNING, self.warning), (Severity.NOTE, self.note))
+        limits = (
+            (Severity.PROBLEM, self.problem),
+            (Severity.WARNING, self.warning),
+            (Severity.NOTE, self.note),
+        )
         for severity, limit in limits:
             if limit is not None and (value < limit if self.below else value > limit):
                 return severity
@@ -44,7 +48,11 @@ class Rule:
 
     def describe(self, severity: Severity) -> str:
         """Why a value has this severity: the quantity, its limit, the reason and the source."""
-        limit = {Severity.PROBLEM: self.problem, Severity.WARNING: self.warning, Severity.NOTE: self.note}.get(severity)
+        limit = {
+            Severity.PROBLEM: self.problem,
+            Severity.WARNING: self.warning,
+            Severity.NOTE: self.note,
+        }.get(severity)
         side = "below" if self.below else "above"
         crossed = "beyond no limit" if limit is None else f"{severity.value} {side} {limit:.3g}"
         source = "a choice of this project" if self.source == "ours" else references()[self.source]
@@ -379,7 +387,11 @@ def judge(
     advice = "" if severity is Severity.GOOD else remedy or rule.remedy
     known = basis or describe_knowledge(value)
     why = rule.describe(severity)
-    return (AuditFinding(severity, rule.question, says, value, known, means, advice, rule.theorem, id, why),)
+    return (
+        AuditFinding(
+            severity, rule.question, says, value, known, means, advice, rule.theorem, id, why
+        ),
+    )
 
 
 def weigh_without_data(findings: tuple[AuditFinding, ...]) -> tuple[AuditFinding, ...]:
@@ -408,7 +420,9 @@ def describe_knowledge(value: Enclosure) -> str:
 
 def sort_findings(findings: tuple[AuditFinding, ...]) -> tuple[AuditFinding, ...]:
     """Worst first; of one severity in the order of the table."""
-    return tuple(sorted(findings, key=lambda found: (found.severity.rank, ORDER.get(found.rule, len(ORDER)))))
+    return tuple(
+        sorted(findings, key=lambda found: (found.severity.rank, ORDER.get(found.rule, len(ORDER))))
+    )
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -45,9 +45,13 @@ class Recipe:
         network = _of(Network, load(self.model, example, takes=(Network,), until=self.until))
         if self.role:
             network = network.with_role(self.role)
-        network = _add_data(network, "data", lambda: network.with_data(self._read_data(self.data, network)))
+        network = _add_data(
+            network, "data", lambda: network.with_data(self._read_data(self.data, network))
+        )
         return _add_data(
-            network, "training data", lambda: network.with_train_data(self._read_data(self.train, network))
+            network,
+            "training data",
+            lambda: network.with_train_data(self._read_data(self.train, network)),
         )
 
     @property

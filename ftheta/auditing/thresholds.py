@@ -12,7 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from ftheta.estimates import binomial_interval
-from ftheta.logic import Audit, Basis, Comparison, Enclosure, Met, Requirement, Severity, Table, UsageError, suggest
+from ftheta.logic import (
+    Audit,
+    Basis,
+    Comparison,
+    Enclosure,
+    Met,
+    Requirement,
+    Severity,
+    Table,
+    UsageError,
+    suggest,
+)
 
 from .part import NOT_COMPUTED, RADII_TABLE
 
@@ -56,10 +67,19 @@ ROBUST = {  # written with norm and radius: `certified_accuracy(linf, 0.01)`
     "certified_accuracy": "share of rows that are right, and certified to stay so within ε",
     "attacked_accuracy": "share of rows that are right, and survive an attack within ε",
 }
-UNBOUNDED = frozenset({"squared_error", "r_squared", "rmse", "absolute_error"})  # some rows bound no mean of all
+# some rows bound no mean of all
+UNBOUNDED = frozenset({"squared_error", "r_squared", "rmse", "absolute_error"})
 CONFIDENCE = 0.95
-_FORM = re.compile(r"\s*([a-z_0-9.]+)\s*(?:\(\s*linf\s*,\s*([-+.\deE]+)\s*\))?\s*(>=|<=|==|>|<)\s*([-+.\deE]+)\s*")
-_RELATIONS = {">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt}
+_FORM = re.compile(
+    r"\s*([a-z_0-9.]+)\s*(?:\(\s*linf\s*,\s*([-+.\deE]+)\s*\))?\s*(>=|<=|==|>|<)\s*([-+.\deE]+)\s*"
+)
+_RELATIONS = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    ">": operator.gt,
+    "<": operator.lt,
+}
 _EXAMPLE = "write `accuracy >= 0.95` or `certified_accuracy(linf, 0.01) >= 0.8`"
 
 
@@ -85,7 +105,11 @@ class Threshold:
 
 def read_thresholds(given: Iterable[str]) -> tuple[Threshold, ...]:
     """From expressions and names of TOML files."""
-    texts = [text for word in given for text in (_texts_of(Path(word)) if word.endswith(".toml") else (word,))]
+    texts = [
+        text
+        for word in given
+        for text in (_texts_of(Path(word)) if word.endswith(".toml") else (word,))
+    ]
     return tuple(parse_threshold(text) for text in texts)
 
 
@@ -99,10 +123,18 @@ def _texts_of(path: Path) -> list[str]:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError("The thresholds cannot be read.", where=str(path), got=error.strerror) from None
+        raise UsageError(
+            "The thresholds cannot be read.", where=str(path), got=error.strerror
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError("This is not TOML.", where=str(path), got=str(error), remedy="see docs/audit.md") from None
-    here = data.get("tool", {}).get("ftheta", {}).get("audit", {}) if path.name == "pyproject.toml" else data
+        raise UsageError(
+            "This is not TOML.", where=str(path), got=str(error), remedy="see docs/audit.md"
+        ) from None
+    here = (
+        data.get("tool", {}).get("ftheta", {}).get("audit", {})
+        if path.name == "pyproject.toml"
+        else data
+    )
     texts = here.get("require", [])
     if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
         raise UsageError(
@@ -125,10 +157,18 @@ def parse_threshold(text: str) -> Threshold:
         raise UsageError("No quantity of an audit has this name.", got=name, remedy=remedy)
     if (name in ROBUST) != (radius is not None):
         remedy = f"write `{name}(linf, 0.01)`" if name in ROBUST else f"write `{name}`"
-        raise UsageError("A radius is for certified and attacked accuracy, and needed there.", got=text, remedy=remedy)
+        raise UsageError(
+            "A radius is for certified and attacked accuracy, and needed there.",
+            got=text,
+            remedy=remedy,
+        )
     within = None if radius is None else _number(radius, text)
     if within is not None and within <= 0:
-        raise UsageError("A radius is a positive number.", got=text, remedy="`accuracy` is about the rows as they are")
+        raise UsageError(
+            "A radius is a positive number.",
+            got=text,
+            remedy="`accuracy` is about the rows as they are",
+        )
     return Threshold(text.strip(), name, relation, _number(limit, text), within)
 
 
@@ -141,15 +181,25 @@ def _number(word: str, text: str) -> float:
 
 def require(document: Audit | Comparison, thresholds: Iterable[Threshold]) -> Audit | Comparison:
     """The document with what became of the thresholds."""
-    return replace(document, requirements=tuple(_judge(document, threshold) for threshold in thresholds))
+    return replace(
+        document, requirements=tuple(_judge(document, threshold) for threshold in thresholds)
+    )
 
 
 def _judge(document: Audit | Comparison, threshold: Threshold) -> Requirement:
     known = _known(document, threshold)
     if known is None:
-        return Requirement(threshold.text, Met.UNKNOWN, "not known: it was not computed, or needs data, or more rows")
+        return Requirement(
+            threshold.text,
+            Met.UNKNOWN,
+            "not known: it was not computed, or needs data, or more rows",
+        )
     value = f"{known.lo:.6g}" if known.is_point else f"between {known.lo:.6g} and {known.hi:.6g}"
-    sure = "" if known.confidence is None else f" ({100 * known.confidence:g} % confidence, {known.samples} rows tried)"
+    sure = (
+        ""
+        if known.confidence is None
+        else f" ({100 * known.confidence:g} % confidence, {known.samples} rows tried)"
+    )
     return Requirement(threshold.text, threshold.holds_for(known), f"{value}{sure}")
 
 
@@ -166,7 +216,9 @@ def _known(document: Audit | Comparison, threshold: Threshold) -> Enclosure | No
     facts = reversed([fact for section in sections for fact in section.facts])
     known = {fact.key: fact.value for fact in facts if isinstance(fact.value, Enclosure)}
     found = known.get(threshold.quantity)
-    speaks_for_a_sample = found is not None and found.basis is Basis.SAMPLED and found.confidence is None
+    speaks_for_a_sample = (
+        found is not None and found.basis is Basis.SAMPLED and found.confidence is None
+    )
     if speaks_for_a_sample and threshold.quantity in UNBOUNDED:
         return None
     return known.get(f"{threshold.quantity}_interval", found) if speaks_for_a_sample else found
@@ -180,10 +232,14 @@ def _robust_share(audit: Audit, quantity: str, radius: float) -> Enclosure | Non
         return None
     cells = _cells(tables[0], quantity)
     reached = facts.get("attacked_within")
-    is_beyond = quantity == "attacked_accuracy" and isinstance(reached, Enclosure) and radius > reached.hi
+    is_beyond = (
+        quantity == "attacked_accuracy" and isinstance(reached, Enclosure) and radius > reached.hi
+    )
     if NOT_COMPUTED in cells or is_beyond or not cells:
         return None
-    count = sum(cell >= radius if quantity == "certified_accuracy" else cell > radius for cell in cells)
+    count = sum(
+        cell >= radius if quantity == "certified_accuracy" else cell > radius for cell in cells
+    )
     n = len(cells)
     rows = facts.get("rows")
     if isinstance(rows, Enclosure) and rows.lo == n:
@@ -193,7 +249,9 @@ def _robust_share(audit: Audit, quantity: str, radius: float) -> Enclosure | Non
 
 def _cells(table: Table, quantity: str) -> list[Any]:
     """Of every row tried, the radius that a quantity is read from."""
-    column = table.columns.index("certified radius" if quantity == "certified_accuracy" else "distance met")
+    column = table.columns.index(
+        "certified radius" if quantity == "certified_accuracy" else "distance met"
+    )
     return [row[column] for row in table.rows]
 
 

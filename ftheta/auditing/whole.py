@@ -105,7 +105,9 @@ def not_begun(recipe: Recipe, options: Mapping[str, Any]) -> Audit:
     """The audit of a network that was to follow upon something that was interrupted; `options` are those of `audit`."""
     only = tuple(options.get("only", ()))
     skip = tuple(options.get("skip", ()))
-    run = Run(plan_tasks(only, skip), options.get("seed", 0), None, monotonic(), lambda progress: None)
+    run = Run(
+        plan_tasks(only, skip), options.get("seed", 0), None, monotonic(), lambda progress: None
+    )
     run.interrupt()
     words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
     return _audit(_portray(recipe.network), run, Request(*words, only, skip))
@@ -135,7 +137,11 @@ class Run:
 
         Networks that are given in words are read by the workers alone, unless they cannot do it.
         """
-        processes = min(_cores() if workers is None else workers, len(self.tasks)) if os.name == "posix" else 0
+        processes = (
+            min(_cores() if workers is None else workers, len(self.tasks))
+            if os.name == "posix"
+            else 0
+        )
         in_words = all(recipe.in_words for recipe in recipes)
         packed = pickle.dumps(recipes) if in_words else pickle_networks(_networks(recipes))
         portraits: tuple[Portrait, ...] = ()
@@ -157,7 +163,9 @@ class Run:
     def _in_workers(self, packed: bytes, workers: int) -> tuple[Portrait, ...]:
         """Perform what the workers can; nothing is returned where they cannot say what the networks are."""
         clock = Clock.of(self.limit, len(self.tasks), workers)
-        judge_data = lambda portraits: self._judge_data(portrait.data_errors for portrait in portraits)
+        judge_data = lambda portraits: self._judge_data(
+            portrait.data_errors for portrait in portraits
+        )
         with open_pool(Setup(packed, self.seed), workers, judge_data) as opened:
             try:
                 opened.run(self.tasks, clock, self._done, self._teller(clock))
@@ -167,7 +175,9 @@ class Run:
                 interrupts.heed()
                 self.interrupt()
             except CannotLoad as trouble:
-                if isinstance(trouble.__cause__, FthetaError):  # the network cannot be read, here neither
+                if isinstance(
+                    trouble.__cause__, FthetaError
+                ):  # the network cannot be read, here neither
                     raise trouble.__cause__ from None
         return opened.portraits
 
@@ -175,7 +185,9 @@ class Run:
         """Ctrl-C ended the work: what is missing says so."""
         self.interrupted = True
         for task in self._rest:
-            self._done(task, Skipped(task.id, "interrupted", "run the audit again", unfinished=True))
+            self._done(
+                task, Skipped(task.id, "interrupted", "run the audit again", unfinished=True)
+            )
 
     @property
     def _rest(self) -> list[Task]:
@@ -192,7 +204,12 @@ class Run:
         """Say which data of the networks cannot be used, once."""
         if self.of_data:
             return
-        found = {error.says: error for few in errors for which in few for error in _judge_unusable(*which)}
+        found = {
+            error.says: error
+            for few in errors
+            for which in few
+            for error in _judge_unusable(*which)
+        }
         self.of_data = tuple(found.values())
         for finding in self.of_data:
             self.on_finding(finding)
@@ -201,12 +218,20 @@ class Run:
     def findings(self) -> tuple[AuditFinding, ...]:
         """All of them, worst first."""
         found = (self.outcomes[task.id] for task in self.tasks if task.id in self.outcomes)
-        return sort_findings((*self.of_data, *(finding for outcome in found for finding in findings_of(outcome))))
+        return sort_findings(
+            (*self.of_data, *(finding for outcome in found for finding in findings_of(outcome)))
+        )
 
     def _teller(self, clock: Clock) -> Progress:
         def tell(now: Sequence[str]) -> None:
             self.progress(
-                AuditProgress(len(self.outcomes), len(self.tasks), clock.seconds_used, clock.budget, tuple(now))
+                AuditProgress(
+                    len(self.outcomes),
+                    len(self.tasks),
+                    clock.seconds_used,
+                    clock.budget,
+                    tuple(now),
+                )
             )
 
         return tell
@@ -230,7 +255,9 @@ def findings_of(outcome: Outcome) -> tuple[AuditFinding, ...]:
         return outcome.findings
     if isinstance(outcome, Result) and outcome.verdict is Verdict.REFUTED:
         says = f"A theorem is refuted on this network: {outcome.title}."
-        return tuple(replace(f, theorem=outcome.id) for f in judge("refuted", Enclosure.exact(1), says))
+        return tuple(
+            replace(f, theorem=outcome.id) for f in judge("refuted", Enclosure.exact(1), says)
+        )
     return ()
 
 
@@ -239,7 +266,9 @@ def _judge_unusable(which: str, error: SubjectError) -> tuple[AuditFinding, ...]
     got = "" if error.got is None else f" ({error.got})"
     what = f"{error.what[:1].lower()}{error.what[1:]}".rstrip(".")
     says = f"The {which} cannot be used: {what}{got}."
-    return judge("unusable-data", Enclosure.exact(1), says, f"read off {error.where}", remedy=error.remedy)
+    return judge(
+        "unusable-data", Enclosure.exact(1), says, f"read off {error.where}", remedy=error.remedy
+    )
 
 
 def _networks(recipes: tuple[Recipe, ...]) -> tuple[Network, ...]:

@@ -34,7 +34,11 @@ def main() -> None:
     channel.send({"kind": "ready"}, dump(portraits))
     while True:
         task, assessment = load(_body(channel))
-        found = look(task, networks, setup.seed) if task.looking else perform(task, networks, setup.seed, assessment)
+        found = (
+            look(task, networks, setup.seed)
+            if task.looking
+            else perform(task, networks, setup.seed, assessment)
+        )
         channel.send({"kind": "outcome"}, dump(found))
 
 

@@ -27,7 +27,9 @@ INDEX = Path(__file__).parents[1] / "theorems" / "index.json"
 def theorems() -> Mapping[str, Theorem]:
     """All theorems by id, in the order of the chapters, those of plug-ins last. Imports every theorem module, hence
     JAX."""
-    return MappingProxyType({**own_theorems(), **{p.theorem.id: p.theorem for p in plugins().found}})
+    return MappingProxyType(
+        {**own_theorems(), **{p.theorem.id: p.theorem for p in plugins().found}}
+    )
 
 
 @cache
@@ -39,7 +41,9 @@ def own_theorems() -> Mapping[str, Theorem]:
         for info in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
             for item in vars(import_module(info.name)).values():
                 if isinstance(item, Theorem) and found.setdefault(item.id, item) is not item:
-                    raise ValueError(f"Two theorems have the id {item.id}; the second is in {info.name}.")
+                    raise ValueError(
+                        f"Two theorems have the id {item.id}; the second is in {info.name}."
+                    )
     ordered = sorted(found.values(), key=lambda t: (root.CHAPTERS.index(t.chapter), t.id))
     return MappingProxyType({t.id: t for t in ordered})
 
@@ -67,7 +71,9 @@ def theorem(name: str) -> Theorem:
 @cache
 def index() -> Mapping[str, dict[str, Any]]:
     """What `list` and `show` print: read from the generated index file, and off the plug-ins."""
-    return MappingProxyType({**_own_index(), **{p.theorem.id: _plugin_entry(p) for p in plugins().found}})
+    return MappingProxyType(
+        {**_own_index(), **{p.theorem.id: _plugin_entry(p) for p in plugins().found}}
+    )
 
 
 @cache
@@ -95,7 +101,10 @@ def entry_of(name: str) -> dict[str, Any]:
 
 def settings_of(entry: Mapping[str, Any]) -> tuple[Setting, ...]:
     """The knobs of an index entry, to parse values by."""
-    described = (e | {"knob": Knob(**{**e["knob"], "choices": tuple(e["knob"]["choices"])})} for e in entry["knobs"])
+    described = (
+        e | {"knob": Knob(**{**e["knob"], "choices": tuple(e["knob"]["choices"])})}
+        for e in entry["knobs"]
+    )
     return tuple(Setting(**e) for e in described)
 
 
@@ -107,13 +116,17 @@ def make_index() -> list[dict[str, Any]]:
 
 def write_index() -> None:
     """Write the index file; a test keeps it in step with the modules."""
-    INDEX.write_text(json.dumps(make_index(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    INDEX.write_text(
+        json.dumps(make_index(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 
 def _own_entry(t: Theorem, known: Mapping[str, str]) -> dict[str, Any]:
     from .lessons import place_of_lesson, read_lesson  # imports pydantic
 
-    chapter = (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip(".")
+    chapter = (
+        (import_module(f"{root.__name__}.{t.chapter}").__doc__ or t.chapter).strip().rstrip(".")
+    )
     sources = {source: known[source] for source in t.sources}
     lesson = read_lesson(place_of_lesson(INDEX.parent, t.chapter, t.id))
     return {**_entry(t, chapter, sources, lesson), "package": OWN}
@@ -126,7 +139,9 @@ def _plugin_entry(plugin: Plugin) -> dict[str, Any]:
     return {**entry, "package": plugin.package, "package_version": plugin.version}
 
 
-def _entry(t: Theorem, chapter: str, sources: dict[str, str], lesson: dict[str, Any] | None) -> dict[str, Any]:
+def _entry(
+    t: Theorem, chapter: str, sources: dict[str, str], lesson: dict[str, Any] | None
+) -> dict[str, Any]:
     return {
         "id": t.id,
         "chapter": t.chapter,
@@ -139,7 +154,9 @@ def _entry(t: Theorem, chapter: str, sources: dict[str, str], lesson: dict[str, 
         "audited": t.audited and "Network" in [kind.__name__ for kind in t.takes],
         "assumes": [_describe_hypothesis(h) for h in t.assumes],
         "adapters": [
-            {"takes": a.takes.__name__, **_describe_hypothesis(a.needs)} for a in t.adapters if a.needs is not None
+            {"takes": a.takes.__name__, **_describe_hypothesis(a.needs)}
+            for a in t.adapters
+            if a.needs is not None
         ],
         "knobs": [json.loads(json.dumps(asdict(s))) for s in t.settings],
         "subject_knobs": sorted(t.subject_settings),

@@ -33,12 +33,17 @@ def read_bibliography() -> dict[str, dict[str, str]]:
     from pybtex.database import parse_file
 
     entries = parse_file(str(BIBLIOGRAPHY), "bibtex").entries
-    return {key: {"line": _source_line(entry), "bibtex": entry.to_string("bibtex")} for key, entry in entries.items()}
+    return {
+        key: {"line": _source_line(entry), "bibtex": entry.to_string("bibtex")}
+        for key, entry in entries.items()
+    }
 
 
 def write_references() -> None:
     """Write what the package carries; a test keeps it in step with `references.bib`."""
-    READ.write_text(json.dumps(read_bibliography(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    READ.write_text(
+        json.dumps(read_bibliography(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     _entries.cache_clear()
     references.cache_clear()
 
@@ -47,7 +52,16 @@ def _source_line(entry: Any) -> str:
     from pybtex.richtext import Text
 
     people = entry.persons.get("author", ())
-    names = [" ".join(str(part) for part in (*p.rich_prelast_names, *p.rich_last_names)) for p in people]
-    fields = [entry.fields.get("title", ""), entry.fields.get("journal") or entry.fields.get("booktitle", "")]
-    parts = [", ".join(names), *(str(Text.from_latex(field)) for field in fields), entry.fields.get("year", "")]
+    names = [
+        " ".join(str(part) for part in (*p.rich_prelast_names, *p.rich_last_names)) for p in people
+    ]
+    fields = [
+        entry.fields.get("title", ""),
+        entry.fields.get("journal") or entry.fields.get("booktitle", ""),
+    ]
+    parts = [
+        ", ".join(names),
+        *(str(Text.from_latex(field)) for field in fields),
+        entry.fields.get("year", ""),
+    ]
     return ", ".join(part for part in parts if part).replace("--", "–")

@@ -55,6 +55,8 @@ def read_lesson(path: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        return Lesson.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).model_dump(mode="json")
+        return Lesson.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).model_dump(
+            mode="json"
+        )
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

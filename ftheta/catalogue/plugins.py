@@ -55,7 +55,9 @@ def find_plugins(own: Container[str]) -> Plugins:
 
     offered: list[tuple[Plugin, str]] = []
     problems: list[Problem] = []
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (_package(point)[0], point.name)):
+    for point in sorted(
+        entry_points(group=GROUP), key=lambda point: (_package(point)[0], point.name)
+    ):
         package, version = _package(point)
         entry = f"{point.name} = {point.value}"
         try:
@@ -70,7 +72,9 @@ def find_plugins(own: Container[str]) -> Plugins:
 
 def _any_package_names_the_group() -> bool:
     """Whether it is worth importing `importlib.metadata`, which takes longer than all the rest of a short command."""
-    return any(GROUP in text for folder in dict.fromkeys(sys.path) for text in _entry_points_in(folder))
+    return any(
+        GROUP in text for folder in dict.fromkeys(sys.path) for text in _entry_points_in(folder)
+    )
 
 
 def _entry_points_in(folder: str) -> Iterator[str]:
@@ -97,7 +101,9 @@ def _theorems(given: Any) -> list[Theorem]:
     else:
         made = [given] if isinstance(given, Theorem) else list(given)
     if not made or not all(isinstance(t, Theorem) for t in made):
-        raise TypeError(f"it names {given!r:.80}, which is neither a module with a theorem nor a list of theorems")
+        raise TypeError(
+            f"it names {given!r:.80}, which is neither a module with a theorem nor a list of theorems"
+        )
     return made
 
 
@@ -112,14 +118,20 @@ def _lesson(theorem: Theorem) -> dict[str, Any] | None:
     return read_lesson(path)
 
 
-def _refuse_clashes(offered: list[tuple[Plugin, str]], own: Container[str]) -> tuple[list[Plugin], list[Problem]]:
+def _refuse_clashes(
+    offered: list[tuple[Plugin, str]], own: Container[str]
+) -> tuple[list[Plugin], list[Problem]]:
     """Neither of two packages has an id that both claim: which one came first would be a matter of their names."""
     claims = Counter(plugin.theorem.id for plugin, _ in offered)
     found = []
     problems = []
     for plugin, entry in offered:
         id = plugin.theorem.id
-        others = [p.package for p, e in offered if p.theorem.id == id and (p.package, e) != (plugin.package, entry)]
+        others = [
+            p.package
+            for p, e in offered
+            if p.theorem.id == id and (p.package, e) != (plugin.package, entry)
+        ]
         holders = ["ftheta"] if id in own else others
         if id in own or claims[id] > 1:
             says = f"its theorem {id} has the id of a theorem of {', '.join(holders) or 'the same package'}"

@@ -24,7 +24,9 @@ def main() -> None:
 
 def _draw_network(rng: np.random.Generator, *widths: int) -> ReluNetwork:
     shapes = list(zip(widths[1:], widths[:-1]))
-    return ReluNetwork.dense([rng.normal(size=s) for s in shapes], [rng.normal(size=s[0]) for s in shapes])
+    return ReluNetwork.dense(
+        [rng.normal(size=s) for s in shapes], [rng.normal(size=s[0]) for s in shapes]
+    )
 
 
 def _ask(net: ReluNetwork, bound: int) -> Case:

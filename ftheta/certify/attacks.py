@@ -29,7 +29,9 @@ class Differentiable(Protocol):
 
     def propagate(self, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n m"], Any]: ...
 
-    def pull_back(self, passed: Any, cotangents: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d"]: ...
+    def pull_back(
+        self, passed: Any, cotangents: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n d"]: ...
 
 
 Attacked: TypeAlias = ReluNetwork | Differentiable
@@ -41,7 +43,9 @@ MOMENTUM = 0.75
 PROPOSALS = 4  # of one batch: an exact check is dear
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a point at which numbers overflow is no counter-example
+@np.errstate(
+    over="ignore", invalid="ignore"
+)  # a point at which numbers overflow is no counter-example
 def attack(
     net: Attacked,
     case: Case,
@@ -160,7 +164,9 @@ def propagate(net: Attacked, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndar
     return state, passed
 
 
-def pull_back(net: Attacked, passed: Any, cotangents: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n d"]:
+def pull_back(
+    net: Attacked, passed: Any, cotangents: Float[np.ndarray, "n m"]
+) -> Float[np.ndarray, "n d"]:
     """The gradients at the inputs of linear functions of the outputs."""
     if not isinstance(net, ReluNetwork):
         return net.pull_back(passed, cotangents)
@@ -191,9 +197,15 @@ def _offer(x: Array, value: Array, propose: Propose) -> Array | None:
     return None
 
 
-def _choose_starts(net: Attacked, inside: FloatSet, chosen: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def _choose_starts(
+    net: Attacked, inside: FloatSet, chosen: Array, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Random points whose outputs are driven apart, spread over the disjuncts."""
-    aims = rng.choice(chosen, ROUND) if len(chosen) > ROUND else np.resize(rng.permutation(chosen), ROUND)
+    aims = (
+        rng.choice(chosen, ROUND)
+        if len(chosen) > ROUND
+        else np.resize(rng.permutation(chosen), ROUND)
+    )
     x = inside.clip(rng.uniform(inside.low, inside.high, (len(aims), len(inside.low))))
     direction = rng.uniform(-1, 1, (len(aims), net.widths[-1]))
     for _ in range(DIVERSIFYING):

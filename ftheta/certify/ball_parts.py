@@ -64,7 +64,8 @@ class FloatBall:
                 price = 0.5 * at * at
                 paid = 0.5 * multiplier * self.radius * self.radius
             terms = (size * np.abs(at - far) + multiplier[..., None] * price).sum(-1)
-            reach = (size * (np.abs(under) + np.abs(over))).sum(-1)  # one unit of it for each end of a range
+            # one unit of it for each end of a range
+            reach = (size * (np.abs(under) + np.abs(over))).sum(-1)
             entries = a.shape[-1]
             loss = 2.0 * (entries + 32) * U * (terms + paid) + 16.0 * U * (reach + 2.0 * terms)
             loss = 1.01 * loss + TINY * (entries + multiplier)
@@ -87,9 +88,15 @@ class FloatBall:
 
     def _relax(self, a: Array, under: Array, over: Array, far: Array) -> tuple[Array, Array]:
         """The multiplier, and the entries at which the right side is least."""
-        return self._relax_lengths(a, under, over, far) if self.norm == 1 else self._relax_squares(a, under, over, far)
+        return (
+            self._relax_lengths(a, under, over, far)
+            if self.norm == 1
+            else self._relax_squares(a, under, over, far)
+        )
 
-    def _relax_squares(self, a: Array, under: Array, over: Array, far: Array) -> tuple[Array, Array]:
+    def _relax_squares(
+        self, a: Array, under: Array, over: Array, far: Array
+    ) -> tuple[Array, Array]:
         """The inverse multiplier grows until the entries, each moved into its range, have the length of the radius."""
         square = self.radius * self.radius
         inside = (far * far).sum(-1) <= square
@@ -112,13 +119,17 @@ class FloatBall:
             if np.all(is_found | inside):
                 break
             is_good = is_found | ((fitting > least) & (fitting < most))
-            between = np.where(np.isinf(most), 4.0 * step, np.where(least > 0, np.sqrt(least * most), most / 16.0))
+            between = np.where(
+                np.isinf(most), 4.0 * step, np.where(least > 0, np.sqrt(least * most), most / 16.0)
+            )
             step = np.where(is_good, fitting, between)
         multiplier = np.where(inside, 0.0, 1.0 / step)
         free = -a * step[..., None]
         return multiplier, np.where(inside[..., None], far, np.clip(free, under, over))
 
-    def _relax_lengths(self, a: Array, under: Array, over: Array, far: Array) -> tuple[Array, Array]:
+    def _relax_lengths(
+        self, a: Array, under: Array, over: Array, far: Array
+    ) -> tuple[Array, Array]:
         """Entries with the largest coefficients go to their ends, one after the other, until the radius is used up."""
         near = np.clip(0.0, under, over)
         size = np.abs(a)
@@ -135,13 +146,21 @@ class FloatBall:
         at = np.broadcast_to(np.where(size > multiplier[..., None], far, near), a.shape).copy()
         # the entry whose coefficient is the multiplier costs nothing on its way: it takes what is left of the radius
         left = np.maximum(self.radius - np.abs(at).sum(-1), 0.0)[..., None]
-        start, end = (np.take_along_axis(np.broadcast_to(part, a.shape), place, -1) for part in (near, far))
-        np.put_along_axis(at, place, start + np.sign(end - start) * np.minimum(left, np.abs(end - start)), -1)
-        return multiplier, np.where((inside | is_empty)[..., None], np.where(inside[..., None], far, near), at)
+        start, end = (
+            np.take_along_axis(np.broadcast_to(part, a.shape), place, -1) for part in (near, far)
+        )
+        np.put_along_axis(
+            at, place, start + np.sign(end - start) * np.minimum(left, np.abs(end - start)), -1
+        )
+        return multiplier, np.where(
+            (inside | is_empty)[..., None], np.where(inside[..., None], far, near), at
+        )
 
     def shrink(
         self, low: Float[np.ndarray, "boxes n"], high: Float[np.ndarray, "boxes n"]
-    ) -> tuple[Float[np.ndarray, "boxes n"], Float[np.ndarray, "boxes n"], Bool[np.ndarray, "boxes"]]:
+    ) -> tuple[
+        Float[np.ndarray, "boxes n"], Float[np.ndarray, "boxes n"], Bool[np.ndarray, "boxes"]
+    ]:
         """The smallest boxes around the parts of boxes in the ball, rounded outward, and which parts are empty."""
         with np.errstate(all="ignore"):
             under = low - self.centre
@@ -162,7 +181,10 @@ class FloatBall:
         return shrunk_low, shrunk_high, is_empty
 
     def project(
-        self, x: Float[np.ndarray, "rows n"], low: Float[np.ndarray, "n"], high: Float[np.ndarray, "n"]
+        self,
+        x: Float[np.ndarray, "rows n"],
+        low: Float[np.ndarray, "n"],
+        high: Float[np.ndarray, "n"],
     ) -> Float[np.ndarray, "rows n"]:
         """The nearest points that lie in the ball and in the box, as far as floats say."""
         offset = x - self.centre

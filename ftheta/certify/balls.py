@@ -13,7 +13,14 @@ from flint import arb, ctx
 
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node
-from ftheta.graph.interpret import Domain, Interpretation, ReverseDomain, active_slots, backward, forward
+from ftheta.graph.interpret import (
+    Domain,
+    Interpretation,
+    ReverseDomain,
+    active_slots,
+    backward,
+    forward,
+)
 from ftheta.logic.enclosure import Basis, Enclosure
 
 PRECISION = 1600  # bits
@@ -84,7 +91,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Partials]] = {
 }
 CUSTOM: dict[str, tuple[Callable[..., Any], Partials]] = {
     "relu": (lambda x: x.max(arb(0)), lambda x, v: (_maximum(x, arb(0))[0].floor(),)),
-    "logaddexp": (lambda x, y: (x.exp() + y.exp()).log(), lambda x, y, v: ((x - v).exp(), (y - v).exp())),
+    "logaddexp": (
+        lambda x, y: (x.exp() + y.exp()).log(),
+        lambda x, y, v: ((x - v).exp(), (y - v).exp()),
+    ),
 }
 """Functions that bring a derivative of their own, by name: that of `relu` at 0 is 0."""
 
@@ -93,7 +103,9 @@ def _pair(node: Node) -> tuple[Callable[..., Any], Partials]:
     if node.primitive == "integer_pow":
         y = int(node.params["y"])
         return (lambda x: x**y), (lambda x, v: (y * x ** (y - 1),))
-    table, name = (CUSTOM, node.label) if node.primitive in CUSTOM_CALLS else (FUNCTIONS, node.primitive)
+    table, name = (
+        (CUSTOM, node.label) if node.primitive in CUSTOM_CALLS else (FUNCTIONS, node.primitive)
+    )
     if name not in table or any(slot.shape for slot in (*node.inputs, *node.outputs)):
         raise GraphError(f"there is no ball rule for {name!r}", where=node.source)
     return table[name]
@@ -103,7 +115,9 @@ def _value(node: Node, *operands: Any) -> Any:
     return _pair(node)[0](*operands)
 
 
-def _pull_back(node: Node, operands: list[Any], above: list[Any], wanted: Sequence[bool]) -> list[Any]:
+def _pull_back(
+    node: Node, operands: list[Any], above: list[Any], wanted: Sequence[bool]
+) -> list[Any]:
     function, partials = _pair(node)
     slopes = partials(*operands, function(*operands))
     return [above[0] * slope if want else None for slope, want in zip(slopes, wanted)]
@@ -118,7 +132,9 @@ def _lift(constant: Any) -> Any:
 
 HERE = "ftheta/certify/balls.py"
 BALLS = Domain("balls", HERE, _lift, {}, default=_value)
-BALL_ADJOINTS = ReverseDomain("ball adjoints", HERE, {}, lambda x, y: x + y, lambda slot: arb(0), default=_pull_back)
+BALL_ADJOINTS = ReverseDomain(
+    "ball adjoints", HERE, {}, lambda x, y: x + y, lambda slot: arb(0), default=_pull_back
+)
 
 
 def ball_values(graph: Graph, at: Sequence[Any]) -> Interpretation[Any] | None:
@@ -151,7 +167,10 @@ def secant_slope(graph: Graph, at: Sequence[float], k: int) -> Enclosure | None:
     with ctx.workprec(PRECISION):
         h = arb(2) ** -HALF_LENGTH
         out = graph.outputs[0]
-        runs = [ball_values(graph, [arb(x) + sign * h * (i == k) for i, x in enumerate(at)]) for sign in (1, -1)]
+        runs = [
+            ball_values(graph, [arb(x) + sign * h * (i == k) for i, x in enumerate(at)])
+            for sign in (1, -1)
+        ]
         if runs[0] is None or runs[1] is None:
             return None
         slope = known((runs[0][out] - runs[1][out]) / (2 * h))

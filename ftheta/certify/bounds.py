@@ -59,7 +59,12 @@ class Bounds:
 
 
 def bounds(
-    f: Any, inputs: Region, *, method: Method = "crown", rows: ArrayLike | None = None, steps: int = 20
+    f: Any,
+    inputs: Region,
+    *,
+    method: Method = "crown",
+    rows: ArrayLike | None = None,
+    steps: int = 20,
 ) -> Bounds:
     r"""Bounds of `f` over a set of inputs, sound to rounding.
 
@@ -80,7 +85,9 @@ def bounds(
         than differences of bounds.
     """
     if method not in METHODS:
-        raise UsageError("That is no method of bounding.", got=method, remedy=f"one of {', '.join(METHODS)}")
+        raise UsageError(
+            "That is no method of bounding.", got=method, remedy=f"one of {', '.join(METHODS)}"
+        )
     if steps < 0:
         raise UsageError("The number of steps is at least 0.", got=steps)
     sets, is_batch = read_region(inputs, read_input_shape(f))
@@ -102,14 +109,18 @@ def bounds(
     )
 
 
-def _join(forms: Sequence[Form], sign: float, front: tuple[int, ...], shape: tuple[int, ...]) -> AffineForm:
+def _join(
+    forms: Sequence[Form], sign: float, front: tuple[int, ...], shape: tuple[int, ...]
+) -> AffineForm:
     """The forms of all parts of a batch; those of upper bounds are of the negatives."""
     offset = np.concatenate([form.offset for form in forms])
     error = np.concatenate([form.paid_error for form in forms])
     parts = [form.coefficients[0] for form in forms]
     zeros = [np.zeros((*form.offset.shape, *shape)) for form in forms]
     matrix = np.concatenate([zero if part is None else part for part, zero in zip(parts, zeros)])
-    return AffineForm(sign * matrix.reshape(*front, *shape), sign * offset.reshape(front), error.reshape(front))
+    return AffineForm(
+        sign * matrix.reshape(*front, *shape), sign * offset.reshape(front), error.reshape(front)
+    )
 
 
 # ---- what is bounded ------------------------------------------------------------------------------------------------

@@ -44,7 +44,9 @@ def scalar_graph(f: Callable[[Any], Any], order: int = 0) -> Graph:
                 f = jax.grad(f)
             return trace(f, jax.ShapeDtypeStruct((), np.float64))
     except TypeError as error:
-        raise SubjectError("A function of one real number is needed.", got=str(error).splitlines()[0]) from error
+        raise SubjectError(
+            "A function of one real number is needed.", got=str(error).splitlines()[0]
+        ) from error
 
 
 def ball_at(graph: Graph, lo: Fraction | float, hi: Fraction | float | None = None) -> Any | None:
@@ -59,18 +61,23 @@ def _rational(x: Fraction | float) -> Any:
     return fmpq(q.numerator, q.denominator)
 
 
-def curvature_signs(f: Callable[[Any], Any], lo: float, hi: float, tol: float = 1e-12) -> tuple[Stretch, ...]:
+def curvature_signs(
+    f: Callable[[Any], Any], lo: float, hi: float, tol: float = 1e-12
+) -> tuple[Stretch, ...]:
     r"""The interval [lo, hi] cut into stretches where $F''>0$, where $F''<0$, and short ones that are not decided.
 
     Every sign holds for the whole stretch: the arithmetic rounds outward. When the budget is spent, longer stretches
     stay undecided.
     """
     if not (np.isfinite([lo, hi]).all() and lo < hi and tol > 0):
-        raise UsageError("Curvature is looked at on an interval lo < hi.", got=f"[{lo}, {hi}], tolerance {tol}")
+        raise UsageError(
+            "Curvature is looked at on an interval lo < hi.", got=f"[{lo}, {hi}], tolerance {tol}"
+        )
     graph = scalar_graph(f, 2)
     found = []
     looked = 0
-    waiting = deque([(Fraction(lo), Fraction(hi))])  # the longest first, so that a spent budget leaves no gap behind
+    # the longest first, so that a spent budget leaves no gap behind
+    waiting = deque([(Fraction(lo), Fraction(hi))])
     with ctx.workprec(BITS):
         while waiting:
             a, b = waiting.popleft()
@@ -103,7 +110,9 @@ def inflexions(stretches: tuple[Stretch, ...]) -> tuple[Enclosure, ...]:
     """Enclosures of the points where the sign of the curvature changes; one for each change from stretch to stretch."""
     decided = [s for s in stretches if s.sign]
     changes = [(a, b) for a, b in pairwise(decided) if a.sign != b.sign]
-    return tuple(Enclosure.between(Enclosure.exact(a.hi).lo, Enclosure.exact(b.lo).hi) for a, b in changes)
+    return tuple(
+        Enclosure.between(Enclosure.exact(a.hi).lo, Enclosure.exact(b.lo).hi) for a, b in changes
+    )
 
 
 def value_at(graph: Graph, x: float) -> Enclosure:

@@ -43,12 +43,18 @@ class FloatType:
     def gamma(self, terms: Int[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """$γ_t$, rounded up; infinite where so many terms are beyond it."""
         product = terms * self.unit
-        return np.where(product < 0.5, product / (1.0 - np.minimum(product, 0.5)) * (1.0 + 8.0 * U), np.inf)
+        return np.where(
+            product < 0.5, product / (1.0 - np.minimum(product, 0.5)) * (1.0 + 8.0 * U), np.inf
+        )
 
 
 FLOAT_TYPES = {
-    "float32": FloatType("float32", 2.0**-24, 2.0**-126, float(np.finfo(np.float32).max), np.float32),
-    "float64": FloatType("float64", 2.0**-53, 2.0**-1022, float(np.finfo(np.float64).max), np.float64),
+    "float32": FloatType(
+        "float32", 2.0**-24, 2.0**-126, float(np.finfo(np.float32).max), np.float32
+    ),
+    "float64": FloatType(
+        "float64", 2.0**-53, 2.0**-1022, float(np.finfo(np.float64).max), np.float64
+    ),
 }
 
 
@@ -57,7 +63,10 @@ def require_weights(net: ReluNetwork, kind: FloatType) -> None:
     for k, step in enumerate(net.steps):
         matrix = step.dense()
         with np.errstate(over="ignore"):
-            is_held = all((part == part.astype(kind.dtype).astype(np.float64)).all() for part in (matrix, step.offset))
+            is_held = all(
+                (part == part.astype(kind.dtype).astype(np.float64)).all()
+                for part in (matrix, step.offset)
+            )
         if not is_held or step.long_rows:
             raise SubjectError(
                 f"The network has weights that are no {kind.name} numbers.",
@@ -77,7 +86,9 @@ class Deviation:
     def radius(self) -> Float[np.ndarray, "n"]:
         """A bound of each deviation."""
         columns = self.generators.shape[1]
-        return (np.abs(self.generators).sum(1) * (1.0 + 4.0 * (columns + 4) * U) + self.slack) * (1.0 + 4.0 * U)
+        return (np.abs(self.generators).sum(1) * (1.0 + 4.0 * (columns + 4) * U) + self.slack) * (
+            1.0 + 4.0 * U
+        )
 
 
 def bound_deviations(
@@ -108,11 +119,15 @@ def bound_deviations(
         is_off = step.rectified & (highest <= 0)
         is_open = step.rectified & ~is_off & (lowest < 0)
         deviation = _rectify(deviation, is_off, is_open)
-        sizes = np.where(step.rectified, np.maximum(highest, 0.0), np.maximum(np.abs(lowest), np.abs(highest)))
+        sizes = np.where(
+            step.rectified, np.maximum(highest, 0.0), np.maximum(np.abs(lowest), np.abs(highest))
+        )
     return None
 
 
-def _errors_of_step(matrix: Array, offset: Array, sizes: Array, kind: FloatType) -> tuple[Array, Array]:
+def _errors_of_step(
+    matrix: Array, offset: Array, sizes: Array, kind: FloatType
+) -> tuple[Array, Array]:
     r"""$E$ for every row, and $\sum_j|W_{rj}||h_j|+|b_r|$, both rounded up."""
     magnitudes = np.abs(matrix)
     is_term = magnitudes != 0
@@ -135,7 +150,9 @@ def _apply(matrix: Array, errors: Array, deviation: Deviation) -> Deviation:
     slack = (magnitudes @ (deviation.slack + rounding * given)) * (1.0 + rounding)
     rows, columns = len(errors), deviation.generators.shape[1]
     if rows * (columns + rows) > MOST_ENTRIES:  # without signs from here on
-        return Deviation(np.zeros((rows, 0)), slack + (magnitudes @ given) * (1.0 + rounding) + errors)
+        return Deviation(
+            np.zeros((rows, 0)), slack + (magnitudes @ given) * (1.0 + rounding) + errors
+        )
     return Deviation(np.hstack([matrix @ deviation.generators, np.diag(errors)]), slack)
 
 
@@ -151,7 +168,9 @@ def _rectify(deviation: Deviation, is_off: Array, is_open: Array) -> Deviation:
     return Deviation(np.hstack([generators, more]), factor * deviation.slack)
 
 
-def widen_rows(goal: Goal, deviation: Deviation, sizes: Float[np.ndarray, "m"]) -> Float[np.ndarray, "r"]:
+def widen_rows(
+    goal: Goal, deviation: Deviation, sizes: Float[np.ndarray, "m"]
+) -> Float[np.ndarray, "r"]:
     """By how much the excess of each row, at the outputs as computed, may be smaller than that of the real function.
 
     `sizes` bound these outputs. The rows themselves are meant exactly.
@@ -160,5 +179,7 @@ def widen_rows(goal: Goal, deviation: Deviation, sizes: Float[np.ndarray, "m"]) 
     magnitudes = np.abs(goal.outputs)
     rounding = 4.0 * (goal.outputs.shape[1] + columns + 8) * U
     along = np.abs(goal.outputs @ deviation.generators).sum(1) * (1.0 + rounding)
-    unsigned = magnitudes @ deviation.slack + rounding * (magnitudes @ np.abs(deviation.generators).sum(1))
+    unsigned = magnitudes @ deviation.slack + rounding * (
+        magnitudes @ np.abs(deviation.generators).sum(1)
+    )
     return (along + unsigned * (1.0 + rounding)) * (1.0 + 8.0 * U) + 8.0 * U * (magnitudes @ sizes)

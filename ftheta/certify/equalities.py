@@ -52,7 +52,10 @@ class Substitution:
     def lift(self, u: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """All inputs, from those that are kept."""
         place = {i: k for k, i in enumerate(self.kept)}
-        return tuple(sum((p * u[place[i]] for i, p in form.items()), constant) for form, constant in self.forms)
+        return tuple(
+            sum((p * u[place[i]] for i, p in form.items()), constant)
+            for form, constant in self.forms
+        )
 
     def rewrite(self, inputs: Mapping[int, Fraction]) -> Form:
         """A linear form of all inputs as an affine one of those that are kept, in their own numbers."""
@@ -72,7 +75,9 @@ class Substitution:
             else:
                 entries.append((i, len(self.kept) + self.constants.index(constant), 1.0))
         rows, columns, values = zip(*entries) if entries else ((), (), ())
-        return sparse.csr_array((values, (rows, columns)), shape=(len(self.forms), self.inputs)), offset
+        return sparse.csr_array(
+            (values, (rows, columns)), shape=(len(self.forms), self.inputs)
+        ), offset
 
 
 def solve_equations(formula: Formula, inputs: int) -> Substitution:
@@ -92,14 +97,20 @@ def solve_equations(formula: Formula, inputs: int) -> Substitution:
         terms, bound = _insert(by_input, row.inputs, row.bound)
         return Row({place[i]: p for i, p in terms.items()}, row.outputs, bound, row.strict)
 
-    rewritten = fold(formula, rewrite, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
+    rewritten = fold(
+        formula, rewrite, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts))
+    )
     fixed = [_fix(len(kept) + k, c) for k, c in enumerate(constants)]
-    return Substitution(forms, kept, constants, And((rewritten, *(row for pair in fixed for row in pair))))
+    return Substitution(
+        forms, kept, constants, And((rewritten, *(row for pair in fixed for row in pair)))
+    )
 
 
 def leave_equations(formula: Formula, inputs: int) -> Substitution:
     """All inputs as they are."""
-    return Substitution(tuple(({i: ONE}, ZERO) for i in range(inputs)), tuple(range(inputs)), (), formula)
+    return Substitution(
+        tuple(({i: ONE}, ZERO) for i in range(inputs)), tuple(range(inputs)), (), formula
+    )
 
 
 def is_float(value: Fraction) -> bool:

@@ -44,7 +44,10 @@ def cover_readings(case: Case, kind: FloatType) -> Case:
     lo = tuple(min(a, nearest_float(a, kind)) for a in case.box.lo)
     hi = tuple(max(b, nearest_float(b, kind)) for b in case.box.hi)
     unsafe = tuple(
-        tuple(replace(row, bound=max(row.bound, nearest_float(row.bound, kind)), strict=False) for row in rows)
+        tuple(
+            replace(row, bound=max(row.bound, nearest_float(row.bound, kind)), strict=False)
+            for row in rows
+        )
         for rows in case.unsafe
     )
     return replace(case, box=Box(lo, hi), unsafe=unsafe, ball=None)
@@ -55,11 +58,19 @@ def list_readings(case: Case, kind: FloatType) -> tuple[Case, Case]:
 
     An input between whose bounds there is no number of the type is bounded by the nearest ones in both.
     """
-    near = Box(tuple(nearest_float(a, kind) for a in case.box.lo), tuple(nearest_float(b, kind) for b in case.box.hi))
-    has_floats = [_float_above(a, kind) <= _float_below(b, kind) for a, b in zip(case.box.lo, case.box.hi)]
+    near = Box(
+        tuple(nearest_float(a, kind) for a in case.box.lo),
+        tuple(nearest_float(b, kind) for b in case.box.hi),
+    )
+    has_floats = [
+        _float_above(a, kind) <= _float_below(b, kind) for a, b in zip(case.box.lo, case.box.hi)
+    ]
     lo = tuple(a if own else c for a, c, own in zip(case.box.lo, near.lo, has_floats))
     hi = tuple(b if own else c for b, c, own in zip(case.box.hi, near.hi, has_floats))
-    unsafe = tuple(tuple(replace(row, bound=nearest_float(row.bound, kind)) for row in rows) for rows in case.unsafe)
+    unsafe = tuple(
+        tuple(replace(row, bound=nearest_float(row.bound, kind)) for row in rows)
+        for rows in case.unsafe
+    )
     return replace(case, box=Box(lo, hi)), replace(case, box=near, unsafe=unsafe)
 
 
@@ -88,7 +99,11 @@ class FloatJudge:
     """Runs a network in a type at points that look like counter-examples; keeps the first one that is."""
 
     def __init__(
-        self, net: "ReluNetwork | TracedNetwork", case: Case, written: Iterable[Case], kind: FloatType
+        self,
+        net: "ReluNetwork | TracedNetwork",
+        case: Case,
+        written: Iterable[Case],
+        kind: FloatType,
     ) -> None:
         """`case` is the widened one, `written` are all readings of the case that a counter-example has to meet."""
         self._net = net
@@ -97,7 +112,11 @@ class FloatJudge:
         self._kind = kind
         self._rng = np.random.default_rng(0)
         self._weights = [
-            (np.ascontiguousarray(step.dense().astype(kind.dtype).T), step.offset.astype(kind.dtype), step.rectified)
+            (
+                np.ascontiguousarray(step.dense().astype(kind.dtype).T),
+                step.offset.astype(kind.dtype),
+                step.rectified,
+            )
             for step in (net.steps if isinstance(net, ReluNetwork) else ())
         ]
         self._goal = set_goal(case, net.widths[0], net.widths[-1])
@@ -140,7 +159,9 @@ class FloatJudge:
         """Run the network at points of the type; the first one that meets all readings is kept."""
         outputs = self.run(points)
         goal = self._goal
-        excess = goal.worst(goal.excess(points.astype(np.float64), outputs.astype(np.float64))).min(1, initial=np.inf)
+        excess = goal.worst(goal.excess(points.astype(np.float64), outputs.astype(np.float64))).min(
+            1, initial=np.inf
+        )
         for k in np.flatnonzero(np.isfinite(outputs).all(1) & (excess <= 0)):
             x, y = (tuple(Fraction(float(v)) for v in values[k]) for values in (points, outputs))
             if all(case.admits(x, y) for case in self._written):
@@ -162,7 +183,9 @@ class FloatJudge:
         dtype = self._kind.dtype
         low, high = self._inner_box()
         at = np.repeat(point.astype(dtype)[None], NEIGHBOURS + 1, axis=0)
-        spacing = np.spacing(np.abs(at)) * self._rng.integers(-STEPS_AWAY, STEPS_AWAY + 1, at.shape).astype(dtype)
+        spacing = np.spacing(np.abs(at)) * self._rng.integers(
+            -STEPS_AWAY, STEPS_AWAY + 1, at.shape
+        ).astype(dtype)
         spacing[0] = 0
         return np.clip(at + spacing, low, high).astype(dtype)
 
@@ -171,7 +194,9 @@ class FloatJudge:
         lows, highs = zip(*((case.box.lo, case.box.hi) for case in self._written))
         low = [_float_above(max(values), self._kind) for values in zip(*lows)]
         high = [_float_below(min(values), self._kind) for values in zip(*highs)]
-        return np.array(low, self._kind.dtype), np.array([max(a, b) for a, b in zip(low, high)], self._kind.dtype)
+        return np.array(low, self._kind.dtype), np.array(
+            [max(a, b) for a, b in zip(low, high)], self._kind.dtype
+        )
 
 
 def _float_above(value: Fraction, kind: FloatType) -> float:
@@ -229,7 +254,9 @@ def search_in_floats(
     return None, looked_at, is_open
 
 
-def _widen(net: "ReluNetwork | TracedNetwork", case: Case, low: Array, high: Array, kind: FloatType) -> Case | None:
+def _widen(
+    net: "ReluNetwork | TracedNetwork", case: Case, low: Array, high: Array, kind: FloatType
+) -> Case | None:
     """The case over a part of its box, its rows widened by all that rounding may do there."""
     found = _bound(net, low, high, kind)
     if found is None:
@@ -238,7 +265,10 @@ def _widen(net: "ReluNetwork | TracedNetwork", case: Case, low: Array, high: Arr
     goal = set_goal(case, net.widths[0], net.widths[-1])
     more = iter(widen_rows(goal, deviation, sizes))
     unsafe = tuple(
-        tuple(replace(row, bound=row.bound + Fraction(float(next(more))), strict=False) for row in rows)
+        tuple(
+            replace(row, bound=row.bound + Fraction(float(next(more))), strict=False)
+            for row in rows
+        )
         for rows in case.unsafe
     )
     lo = tuple(max(a, Fraction(float(v))) for a, v in zip(case.box.lo, low))
@@ -256,7 +286,9 @@ def _bound(
     return bound_program_deviations(net.program, low, high, kind)
 
 
-def _stays_undecidable(net: "ReluNetwork | TracedNetwork", case: Case, point: Array, kind: FloatType) -> bool:
+def _stays_undecidable(
+    net: "ReluNetwork | TracedNetwork", case: Case, point: Array, kind: FloatType
+) -> bool:
     """Whether the widened rows are met at a point even where they are widened for it alone: no smaller box helps."""
     part = _widen(net, case, point, point, kind)
     return part is None or _meets(net, set_goal(part, net.widths[0], net.widths[-1]), point)

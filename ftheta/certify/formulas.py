@@ -102,7 +102,9 @@ def push_negations(tree: Formula | Not) -> Formula:
             connective = And if isinstance(node, And) is not negated else Or
             parents_first.append((connective, len(node.parts)))
             waiting.extend((part, negated) for part in node.parts)
-    return _combine(parents_first, _same, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts)))
+    return _combine(
+        parents_first, _same, lambda parts: And(tuple(parts)), lambda parts: Or(tuple(parts))
+    )
 
 
 def negate_row(row: Row) -> Row:

@@ -38,7 +38,9 @@ class Goal:
         """Whether every disjunct is one row."""
         return bool((self.member.sum(1) == 1).all())
 
-    def excess(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n r"]:
+    def excess(
+        self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n r"]:
         """In float64, for every point and every row."""
         value = y @ self.outputs.T - self.bounds
         return value if self.inputs is None else value + x @ self.inputs.T
@@ -66,7 +68,9 @@ def set_goal(case: Case, inputs: int, outputs: int) -> Goal:
         member[d, at : at + len(disjunct)] = True
         at += len(disjunct)
     has_inputs = any(row.inputs for row in rows)
-    return Goal(Q, P if has_inputs else None, bounds, np.array([row.strict for row in rows], bool), member)
+    return Goal(
+        Q, P if has_inputs else None, bounds, np.array([row.strict for row in rows], bool), member
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +92,19 @@ class FloatSet:
 
     def clip(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """The nearest points of the set."""
-        return np.clip(x, self.low, self.high) if self.ball is None else self.ball.project(x, self.low, self.high)
+        return (
+            np.clip(x, self.low, self.high)
+            if self.ball is None
+            else self.ball.project(x, self.low, self.high)
+        )
 
     def stride(self, slopes: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
         """For each row, the step across the set along which a function with these slopes falls fastest."""
         if self.ball is None:
             return (self.low - self.high) * np.sign(slopes)
-        if self.ball.norm == 1:  # the largest entries share the way, so that ties do not take one step each
+        if (
+            self.ball.norm == 1
+        ):  # the largest entries share the way, so that ties do not take one step each
             count = max(1, round(SHARED * slopes.shape[1]))
             least = -np.partition(-np.abs(slopes), count - 1, axis=1)[:, count - 1 : count]
             slopes = np.where(np.abs(slopes) >= least, np.sign(slopes), 0.0)

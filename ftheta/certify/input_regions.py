@@ -52,13 +52,18 @@ def read_region(region: Region, shape: tuple[int, ...] | None) -> tuple[InputSet
     if isinstance(region, Polytope):
         return _read_polytope(region, shape)
     if not isinstance(region, (tuple, list)) or len(region) != 2:
-        raise UsageError("A set of inputs is a box (lo, hi), a Ball or a Polytope.", got=type(region).__name__)
+        raise UsageError(
+            "A set of inputs is a box (lo, hi), a Ball or a Polytope.", got=type(region).__name__
+        )
     lo, hi = (read_numbers(end, "an end of the box") for end in region)
     if lo.shape != hi.shape:
         raise UsageError("The ends of a box have one shape.", got=f"{lo.shape} and {hi.shape}")
     if not bool(np.all(lo <= hi)):
         place = tuple(int(k) for k in np.argwhere(~(lo <= hi))[0])
-        raise UsageError("The box is empty: lo ≤ hi at every entry.", got=f"{lo[place]} and {hi[place]} at {place}")
+        raise UsageError(
+            "The box is empty: lo ≤ hi at every entry.",
+            got=f"{lo[place]} and {hi[place]} at {place}",
+        )
     (lo, is_batch), (hi, _) = (_as_batch(end, shape) for end in (lo, hi))
     return BoxSet(Interval(lo, hi)), is_batch
 
@@ -69,10 +74,14 @@ def _read_ball(ball: Ball, shape: tuple[int, ...] | None) -> tuple[InputSet, boo
     centre, is_batch = _as_batch(read_numbers(ball.centre, "the centre"), shape)
     radius = read_numbers(ball.radius, "the radius")
     if radius.shape not in ((), (len(centre),)) or not bool(np.all(radius >= 0)):
-        raise UsageError("The radius is a number ≥ 0, or one per row.", got=f"{radius} for {len(centre)} rows")
+        raise UsageError(
+            "The radius is a number ≥ 0, or one per row.", got=f"{radius} for {len(centre)} rows"
+        )
     radius = np.broadcast_to(radius, (len(centre),))
     if ball.norm == inf:
-        return BoxSet(Interval.around(centre, radius.reshape(-1, *[1] * (centre.ndim - 1)))), is_batch
+        return BoxSet(
+            Interval.around(centre, radius.reshape(-1, *[1] * (centre.ndim - 1)))
+        ), is_batch
     return BallSet(centre, radius, int(ball.norm)), is_batch
 
 
@@ -106,7 +115,9 @@ def _refuse_empty(box: BoxSet, rows: np.ndarray, limits: np.ndarray, is_batch: b
             )
 
 
-def _find_contradiction(lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> np.ndarray | None:
+def _find_contradiction(
+    lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits: np.ndarray
+) -> np.ndarray | None:
     r"""Multipliers $\lambda\ge0$ with $\lambda^TGx>\lambda^Tc$ all over the box, as far as floats say: those of the
     least $t$ with $Gx-c\le t$ somewhere."""
     found = linprog(
@@ -115,10 +126,14 @@ def _find_contradiction(lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits
         b_ub=limits,
         bounds=[*zip(lo, hi), (-1.0, None)],
     )
-    return np.maximum(-found.ineqlin.marginals, 0.0) if found.success and found.fun > -NEAR else None
+    return (
+        np.maximum(-found.ineqlin.marginals, 0.0) if found.success and found.fun > -NEAR else None
+    )
 
 
-def _contradict(multipliers: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> bool:
+def _contradict(
+    multipliers: np.ndarray, lo: np.ndarray, hi: np.ndarray, rows: np.ndarray, limits: np.ndarray
+) -> bool:
     """Whether they do so in rationals."""
     chosen = np.flatnonzero(multipliers)
     weights = [Fraction(float(multipliers[i])) for i in chosen]
@@ -153,5 +168,7 @@ def _as_batch(x: np.ndarray, shape: tuple[int, ...] | None) -> tuple[np.ndarray,
     if x.shape == (size,):
         return x.reshape(1, *shape), False
     raise UsageError(
-        "The set of inputs does not fit the network.", got=f"arrays of shape {x.shape}", remedy=f"inputs are {shape}"
+        "The set of inputs does not fit the network.",
+        got=f"arrays of shape {x.shape}",
+        remedy=f"inputs are {shape}",
     )

@@ -26,12 +26,18 @@ def network_of_tensors(chain: AffineChain, names: Sequence[str]) -> ReluNetwork:
     taps = [chain.tensors[name] for name in names]
     depth = max(_begins(tap) for tap in taps) + 1
     steps = list[Step]()
-    carried = list[int]()  # numbers of the taps that are part of the state, in their order behind the main part
+    carried = list[
+        int
+    ]()  # numbers of the taps that are part of the state, in their order behind the main part
     entering = chain.steps[0].matrix.shape[1]
     for k in range(depth):
         is_last = k == depth - 1
         beginning = [t for t, tap in enumerate(taps) if _begins(tap) == k]
-        own = [] if is_last else [(chain.steps[k].matrix, chain.steps[k].offset, chain.steps[k].rectified)]
+        own = (
+            []
+            if is_last
+            else [(chain.steps[k].matrix, chain.steps[k].offset, chain.steps[k].rectified)]
+        )
         own += [(*_rows_of_tap(taps[t], entering), False) for t in beginning]
         kept = sum(_size(taps[t]) for t in carried)
         matrix = np.zeros((sum(len(offset) for _, offset, _ in own) + kept, entering + kept))
@@ -76,7 +82,9 @@ def _in_order(stored: Sequence[int], taps: Sequence[Tap]) -> np.ndarray:
     for t in stored:
         starts[t] = at
         at += _size(taps[t])
-    return np.concatenate([np.arange(starts[t], starts[t] + _size(tap)) for t, tap in enumerate(taps)])
+    return np.concatenate(
+        [np.arange(starts[t], starts[t] + _size(tap)) for t, tap in enumerate(taps)]
+    )
 
 
 def stand_side_by_side(nets: Sequence[ReluNetwork]) -> ReluNetwork:
@@ -95,7 +103,9 @@ def stand_side_by_side(nets: Sequence[ReluNetwork]) -> ReluNetwork:
             column += part.matrix.shape[1]
         offset = np.concatenate([part.offset for part in parts])
         rectified = np.concatenate([part.rectified for part in parts])
-        steps.append(Step(_block_diagonal([part.matrix for part in parts]), offset, rectified, long_rows))
+        steps.append(
+            Step(_block_diagonal([part.matrix for part in parts]), offset, rectified, long_rows)
+        )
     return ReluNetwork(tuple(steps), _notes(nets))
 
 
@@ -105,7 +115,9 @@ def stack_on_one_input(nets: Sequence[ReluNetwork]) -> ReluNetwork:
         return nets[0]
     joined = stand_side_by_side(nets)
     size = nets[0].widths[0]
-    return draw_inputs(joined, sparse.vstack([sparse.eye_array(size)] * len(nets), format="csr"), np.zeros(0))
+    return draw_inputs(
+        joined, sparse.vstack([sparse.eye_array(size)] * len(nets), format="csr"), np.zeros(0)
+    )
 
 
 def draw_inputs(net: ReluNetwork, matrix: Any, offset: Float[np.ndarray, "c"]) -> ReluNetwork:
@@ -123,7 +135,9 @@ def draw_inputs(net: ReluNetwork, matrix: Any, offset: Float[np.ndarray, "c"]) -
             product = first.matrix @ M
             size = product.shape[0] * product.shape[1]
             product = product.toarray() if is_sparse(product) and size <= DENSE else product
-            return ReluNetwork((Step(product, first.offset, first.rectified), *net.steps[1:]), net.rounded)
+            return ReluNetwork(
+                (Step(product, first.offset, first.rectified), *net.steps[1:]), net.rounded
+            )
     matrix = M.toarray() if M.shape[0] * M.shape[1] <= DENSE else M
     shift = offset if len(offset) else np.zeros(M.shape[0])
     return ReluNetwork((Step(matrix, shift, np.zeros(M.shape[0], bool)), *net.steps), net.rounded)

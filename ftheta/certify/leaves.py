@@ -78,7 +78,9 @@ class ExactLeaves:
                 rows[r][-1] += offset[r, 0]
             for r in np.flatnonzero(signs[at : at + count]):
                 forms.append(tuple(a if signs[at + r] > 0 else -a for a in rows[r]))
-            state = fmpq_mat([row if passes[at + r] else [ZERO] * (inputs + 1) for r, row in enumerate(rows)])
+            state = fmpq_mat(
+                [row if passes[at + r] else [ZERO] * (inputs + 1) for r, row in enumerate(rows)]
+            )
             at += count
         return forms, [tuple(row) for row in state.tolist()]
 
@@ -87,7 +89,9 @@ class ExactLeaves:
             self._layers = []
             for step in self._net.in_rationals().steps:
                 height, width = step.matrix.shape
-                matrix = fmpq_mat([[row.get(j, ZERO) for j in range(width)] for row in step.matrix.rows])
+                matrix = fmpq_mat(
+                    [[row.get(j, ZERO) for j in range(width)] for row in step.matrix.rows]
+                )
                 self._layers.append((matrix, fmpq_mat(height, 1, list(step.offset))))
         return self._layers
 
@@ -105,14 +109,21 @@ def _excess(row: Row, outputs: Sequence[Form], inputs: int) -> Form:
 
 
 def _find_point_in(
-    ball: RationalBall | None, forms: Sequence[Form], excesses: Sequence[tuple[Form, bool]], inputs: int
+    ball: RationalBall | None,
+    forms: Sequence[Form],
+    excesses: Sequence[tuple[Form, bool]],
+    inputs: int,
 ) -> Sequence[fmpq] | None:
     """As `_find_point`, of a ball too."""
     if ball is None:
         return _find_point(forms, excesses, inputs)
     if ball.norm == 1:
         wide = [(*form[:-1], *[ZERO] * inputs, form[-1]) for form in forms] + _lengths(ball)
-        point = _find_point(wide, [((*f[:-1], *[ZERO] * inputs, f[-1]), strict) for f, strict in excesses], 2 * inputs)
+        point = _find_point(
+            wide,
+            [((*f[:-1], *[ZERO] * inputs, f[-1]), strict) for f, strict in excesses],
+            2 * inputs,
+        )
         return None if point is None else point[:inputs]
     point = _find_point(forms, excesses, inputs)
     if point is None or _lies_in(ball, point):
@@ -125,7 +136,8 @@ def _find_point_in(
         return near
     if ball.touches(tuple(map(fraction, near))):
         return None  # the only point of both
-    share = fmpq(1, 2)  # strict rows hold on the way to the other point, which is outside: a little of it is inside
+    # strict rows hold on the way to the other point, which is outside: a little of it is inside
+    share = fmpq(1, 2)
     while True:
         between = tuple(a + share * (b - a) for a, b in zip(near, point))
         if _lies_in(ball, between):
@@ -148,7 +160,9 @@ def _lengths(ball: RationalBall) -> list[Form]:
     return forms
 
 
-def _find_point(forms: Sequence[Form], excesses: Sequence[tuple[Form, bool]], inputs: int) -> tuple[fmpq, ...] | None:
+def _find_point(
+    forms: Sequence[Form], excesses: Sequence[tuple[Form, bool]], inputs: int
+) -> tuple[fmpq, ...] | None:
     r"""A point of the polyhedron with no positive excess, and negative ones of strict rows; None if there is none.
 
     One more variable $t\le1$ is made as large as it gets, with every strict excess at most $-t$.

@@ -38,7 +38,9 @@ def layer_norms(description: Description) -> tuple[Enclosure, ...]:
     return tuple(spectral_norm(layer.weight) for layer in description.layers)
 
 
-def product_bound(description: Description, norms: tuple[Enclosure, ...] | None = None) -> Enclosure:
+def product_bound(
+    description: Description, norms: tuple[Enclosure, ...] | None = None
+) -> Enclosure:
     r"""$\prod_\ell c_\ell\|W_\ell\|_2\ge\mathrm{Lip}(f)$, with $c_\ell$ the Lipschitz constant of the activation.
 
     `norms` may hold other norms of the weights that bound $\|W_\ell\|_2$.
@@ -82,11 +84,15 @@ class Secant:
         if self.slope <= bound.hi:
             return None
         at = {"x": tuple(map(float, np.ravel(self.x))), "y": tuple(map(float, np.ravel(self.y)))}
-        return Witness(at, self.enclosed, bound, "slope between the two points, in intervals rounded outward")
+        return Witness(
+            at, self.enclosed, bound, "slope between the two points, in intervals rounded outward"
+        )
 
 
 @np.errstate(all="ignore")
-def slope(f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], y: Real[np.ndarray, "*shape"]) -> float:
+def slope(
+    f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], y: Real[np.ndarray, "*shape"]
+) -> float:
     r"""$\|f(x)-f(y)\|/\|x-y\|$, evaluated operation by operation (not compiled); 0 where it is not finite."""
     rise = np.linalg.norm(np.ravel(np.asarray(f(x), np.float64) - np.asarray(f(y), np.float64)))
     run = np.linalg.norm(np.ravel(x - y))
@@ -148,24 +154,34 @@ def steepest_secant(
     candidates = candidates[np.isfinite(candidates).all(1)]
     tops, along = _jacobian_tops(one, candidates, rng)
     k = int(tops.argmax())
-    pairs = [(candidates[k] - h * spread * along[k] / 2, candidates[k] + h * spread * along[k] / 2) for h in LENGTHS]
+    pairs = [
+        (candidates[k] - h * spread * along[k] / 2, candidates[k] + h * spread * along[k] / 2)
+        for h in LENGTHS
+    ]
     pairs += [(a, b) for a, b in zip(x, y) if np.isfinite(a).all() and np.isfinite(b).all()]
     x, y = (np.array([pair[end] for pair in pairs]) for end in (0, 1))
     slopes = _slopes(one, x, y)
     steepest = np.argsort(-slopes, kind="stable")[:AGAIN].tolist()
-    again = list(dict.fromkeys([MIDDLE, *steepest, *reversed(range(len(LENGTHS)))]))  # the most telling ones first
+    # the most telling ones first
+    again = list(dict.fromkeys([MIDDLE, *steepest, *reversed(range(len(LENGTHS)))]))
     enclosed = enclosed_slopes(one, x[again], y[again])
     tried = len(points) + 2 * len(best) * steps
     if all(isinf(found.lo) for found in enclosed):
         k = int(slopes.argmax())
-        return Secant(x[k].reshape(shape), y[k].reshape(shape), float(slopes[k]), tried, Enclosure.unknown())
+        return Secant(
+            x[k].reshape(shape), y[k].reshape(shape), float(slopes[k]), tried, Enclosure.unknown()
+        )
     top = max(range(len(again)), key=lambda i: enclosed[i].lo)
     k = again[top]
     return Secant(x[k].reshape(shape), y[k].reshape(shape), enclosed[top].lo, tried, enclosed[top])
 
 
 def inputs_near(
-    rows: Real[np.ndarray, "m *row"] | None, shape: tuple[int, ...], n: int, radius: float, rng: np.random.Generator
+    rows: Real[np.ndarray, "m *row"] | None,
+    shape: tuple[int, ...],
+    n: int,
+    radius: float,
+    rng: np.random.Generator,
 ) -> Float[np.ndarray, "k *row"]:
     """Inputs to search from: up to `n` rows of the data, where there are any, and normal ones of deviation `radius`."""
     drawn = radius * rng.normal(size=(n, *shape))
@@ -188,8 +204,13 @@ def _jacobian_tops(
         parts = [call_compiled(search, points[i], starts[i]) for i in _batches(len(points), rows)]
     else:
         jacobian = jax.vmap(jax.jacrev(f) if m <= n else jax.jacfwd(f))
-        parts = [_tops(np.asarray(call_compiled(jacobian, points[i]))) for i in _batches(len(points), rows)]
-    norms, directions = (np.concatenate([np.asarray(p[k]) for p in parts])[: len(points)] for k in (0, 1))
+        parts = [
+            _tops(np.asarray(call_compiled(jacobian, points[i])))
+            for i in _batches(len(points), rows)
+        ]
+    norms, directions = (
+        np.concatenate([np.asarray(p[k]) for p in parts])[: len(points)] for k in (0, 1)
+    )
     return np.nan_to_num(norms, nan=0.0, posinf=0.0), np.nan_to_num(directions)
 
 
@@ -202,7 +223,9 @@ def _tops(jacobians: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     jacobians = np.where(np.isfinite(jacobians).all((1, 2), keepdims=True), jacobians, 0.0)
     wide = jacobians.shape[1] <= jacobians.shape[2]
     transposed = jacobians.transpose(0, 2, 1)
-    vectors = np.linalg.eigh(jacobians @ transposed if wide else transposed @ jacobians)[1][..., -1:]
+    vectors = np.linalg.eigh(jacobians @ transposed if wide else transposed @ jacobians)[1][
+        ..., -1:
+    ]
     directions = (transposed @ vectors if wide else vectors)[..., 0]
     directions = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-300)
     return np.linalg.norm(np.einsum("pmn,pn->pm", jacobians, directions), axis=1), directions

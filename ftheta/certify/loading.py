@@ -61,11 +61,16 @@ def is_at_hand(function: Any) -> bool:
 def say_that_it_compiles(what: str) -> None:
     """On a terminal: why nothing else happens for a while."""
     if sys.stderr.isatty():
-        print(f"compiling {what}, once after an installation: this may take half a minute …", file=sys.stderr)
+        print(
+            f"compiling {what}, once after an installation: this may take half a minute …",
+            file=sys.stderr,
+        )
 
 
 def load_directly(function: Any) -> Any:
     """Let a function compiled with `cache=True` be loaded so."""
-    if hasattr(FunctionCache, "_load_overload") and isinstance(getattr(function, "_cache", None), FunctionCache):
+    if hasattr(FunctionCache, "_load_overload") and isinstance(
+        getattr(function, "_cache", None), FunctionCache
+    ):
         function._cache = _Shelf(function.py_func)
     return function

@@ -27,14 +27,21 @@ SHRINKS = 24  # times that a smaller radius is tried
 
 
 def search_ball(
-    problem: Problem, radius: Float[np.ndarray, "n"], method: Method, steps: int, starts: int, rng: np.random.Generator
+    problem: Problem,
+    radius: Float[np.ndarray, "n"],
+    method: Method,
+    steps: int,
+    starts: int,
+    rng: np.random.Generator,
 ) -> Float[np.ndarray, "n d"]:
     """For each row the point with the smallest margin that was met within its radius."""
     best = problem.x.copy()
     least = problem.margin(best)
     if method == "fgsm":
         _, slope = problem.net.margin_and_slope(problem.x, problem.label)
-        there = problem.project(problem.x + radius[:, None] * problem.steepest(slope), problem.x, radius)
+        there = problem.project(
+            problem.x + radius[:, None] * problem.steepest(slope), problem.x, radius
+        )
         return np.where((problem.margin(there) < least)[:, None], there, best)
     for k in range(starts):
         todo = np.flatnonzero(least > 0)
@@ -51,7 +58,9 @@ def search_ball(
 
 def _diversify(problem: Problem, radius: Array, rng: np.random.Generator, steps: int = 5) -> Array:
     """Random points of the balls, driven towards another label each: the runs that follow start in different places."""
-    x = problem.project(problem.x + radius[:, None] * rng.uniform(-1, 1, problem.x.shape), problem.x, radius)
+    x = problem.project(
+        problem.x + radius[:, None] * rng.uniform(-1, 1, problem.x.shape), problem.x, radius
+    )
     outputs = problem.net.values(problem.x[:1]).shape[1]
     aims = rng.integers(0, outputs, len(x))
     for _ in range(steps):
@@ -60,7 +69,9 @@ def _diversify(problem: Problem, radius: Array, rng: np.random.Generator, steps:
     return x
 
 
-def _descend(problem: Problem, radius: Array, start: Array, steps: int, *, is_adaptive: bool) -> tuple[Array, Array]:
+def _descend(
+    problem: Problem, radius: Array, start: Array, steps: int, *, is_adaptive: bool
+) -> tuple[Array, Array]:
     """Projected descent of the margin; the best point met, and its margin."""
     x = start
     before = start
@@ -85,8 +96,14 @@ def _descend(problem: Problem, radius: Array, start: Array, steps: int, *, is_ad
             before = np.where(halve[:, None], best, before)
             gains[:] = 0
             since = step
-        ahead = problem.project(x + (size * radius)[:, None] * problem.steepest(slope), problem.x, radius)
-        mixed = x + MOMENTUM * (ahead - x) + (1 - MOMENTUM) * (x - before) if is_adaptive and step else ahead
+        ahead = problem.project(
+            x + (size * radius)[:, None] * problem.steepest(slope), problem.x, radius
+        )
+        mixed = (
+            x + MOMENTUM * (ahead - x) + (1 - MOMENTUM) * (x - before)
+            if is_adaptive and step
+            else ahead
+        )
         before = x
         x = problem.project(mixed, problem.x, radius)
     return best, least
@@ -95,7 +112,9 @@ def _descend(problem: Problem, radius: Array, start: Array, steps: int, *, is_ad
 # ---- as near as possible ---------------------------------------------------------------------------------------------
 
 
-def search_nearest(problem: Problem, steps: int, starts: int, rng: np.random.Generator) -> Float[np.ndarray, "n d"]:
+def search_nearest(
+    problem: Problem, steps: int, starts: int, rng: np.random.Generator
+) -> Float[np.ndarray, "n d"]:
     """For each row a point with another label, as near as one is found; NaN where none is."""
     return _shrink(problem, _walk(problem, rng), steps, starts, rng)
 
@@ -129,11 +148,20 @@ def _walk(problem: Problem, rng: np.random.Generator) -> Array:
             return found
         value, slope = problem.net.differences(x[todo], problem.label[todo])
         step = _nearest_step(problem, x[todo], value, slope)
-        x[todo] = np.clip(x[todo] + 1.05 * step + 1e-12 * rng.standard_normal(step.shape), problem.low, problem.high)
+        x[todo] = np.clip(
+            x[todo] + 1.05 * step + 1e-12 * rng.standard_normal(step.shape),
+            problem.low,
+            problem.high,
+        )
         flipped = problem.part(todo).margin(x[todo]) < 0
         found[todo[flipped]] = x[todo[flipped]]
     todo = np.flatnonzero(np.isnan(found[:, 0]))
-    for scale in (0.1, 1.0, 10.0, 100.0):  # of the size of an input: where no linear model leads anywhere
+    for scale in (
+        0.1,
+        1.0,
+        10.0,
+        100.0,
+    ):  # of the size of an input: where no linear model leads anywhere
         if not len(todo):
             break
         part = problem.part(todo)
@@ -148,7 +176,9 @@ def _walk(problem: Problem, rng: np.random.Generator) -> Array:
 def _nearest_step(problem: Problem, x: Array, value: Array, slope: Array) -> Array:
     r"""The smallest step that makes some linearised margin zero. In $\ell_\infty$ it moves all entries, in $\ell_1$
     one; entries that cannot move any further are left out."""
-    stuck = ((x <= problem.low)[:, None] & (slope > 0)) | ((x >= problem.high)[:, None] & (slope < 0))
+    stuck = ((x <= problem.low)[:, None] & (slope > 0)) | (
+        (x >= problem.high)[:, None] & (slope < 0)
+    )
     slope = np.where(stuck, 0.0, slope)
     dual = {1: inf, 2: 2, inf: 1}[problem.norm]
     size = np.linalg.norm(slope, ord=dual, axis=2)
@@ -168,7 +198,9 @@ def _nearest_step(problem: Problem, x: Array, value: Array, slope: Array) -> Arr
     return step
 
 
-def _shrink(problem: Problem, found: Array, steps: int, starts: int, rng: np.random.Generator) -> Array:
+def _shrink(
+    problem: Problem, found: Array, steps: int, starts: int, rng: np.random.Generator
+) -> Array:
     """Points of ever smaller balls, as long as some are met: each round tries a radius a little below the best."""
     best = _towards_input(problem, found)
     share = np.full(len(best), 0.2)

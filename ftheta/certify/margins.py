@@ -47,7 +47,9 @@ class Classifier:
             y, pull = jax.vjp(outputs, x)
             count = min(CLASSES, len(y) - 1)
             _, others = jax.lax.top_k(jnp.where(jnp.arange(len(y)) == label, -jnp.inf, y), count)
-            rows = jax.nn.one_hot(label, len(y), dtype=y.dtype) - jax.nn.one_hot(others, len(y), dtype=y.dtype)
+            rows = jax.nn.one_hot(label, len(y), dtype=y.dtype) - jax.nn.one_hot(
+                others, len(y), dtype=y.dtype
+            )
             return rows @ y, jax.vmap(lambda row: pull(row)[0])(rows)
 
         self.outputs = jax.vmap(outputs)
@@ -88,7 +90,9 @@ class _Batched:
         with jax.enable_x64(True):
             if size not in self._programs:
                 self._programs[size] = compile_alike(self._function, *padded)
-            return tuple(np.asarray(part)[:rows] for part in jax.tree.leaves(self._programs[size](*padded)))
+            return tuple(
+                np.asarray(part)[:rows] for part in jax.tree.leaves(self._programs[size](*padded))
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +120,10 @@ class Problem:
         return np.linalg.norm(delta, ord=self.norm, axis=1)
 
     def project(
-        self, x: Float[np.ndarray, "n d"], centre: Float[np.ndarray, "n d"], radius: Float[np.ndarray, "n"]
+        self,
+        x: Float[np.ndarray, "n d"],
+        centre: Float[np.ndarray, "n d"],
+        radius: Float[np.ndarray, "n"],
     ) -> Float[np.ndarray, "n d"]:
         """Into the box, then towards the centre into the ball: the centre lies in the box, so that this stays there."""
         delta = np.clip(x, self.low, self.high) - centre
@@ -147,7 +154,9 @@ def margin_of(y: Float[np.ndarray, "n m"], label: Int[np.ndarray, "n"]) -> Float
     return y[rows, label] - others.max(1)
 
 
-def project_to_l1(delta: Float[np.ndarray, "n d"], radius: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n d"]:
+def project_to_l1(
+    delta: Float[np.ndarray, "n d"], radius: Float[np.ndarray, "n"]
+) -> Float[np.ndarray, "n d"]:
     r"""The nearest rows with $\|\delta\|_1\le r$: all entries moved towards 0 by one threshold."""
     size = np.abs(delta)
     ranked = -np.sort(-size, axis=1)
@@ -156,4 +165,6 @@ def project_to_l1(delta: Float[np.ndarray, "n d"], radius: Float[np.ndarray, "n"
     kept = np.maximum((ranked - excess / counts > 0).sum(1), 1)
     threshold = np.maximum(excess[np.arange(len(delta)), kept - 1] / kept, 0.0)
     inside = size.sum(1) <= radius
-    return np.where(inside[:, None], delta, np.sign(delta) * np.maximum(size - threshold[:, None], 0.0))
+    return np.where(
+        inside[:, None], delta, np.sign(delta) * np.maximum(size - threshold[:, None], 0.0)
+    )

@@ -182,7 +182,9 @@ class _Multiplier:
         return [one + other for one in left for other in right]
 
 
-def make_cases(formula: Formula, inputs: int, name: Callable[[int], str], where: str) -> tuple[Case, ...]:
+def make_cases(
+    formula: Formula, inputs: int, name: Callable[[int], str], where: str
+) -> tuple[Case, ...]:
     """The cases of a formula about so many inputs.
 
     Every input must have a lower and an upper bound in every case, as a row of its own or through rows that bound it
@@ -192,7 +194,9 @@ def make_cases(formula: Formula, inputs: int, name: Callable[[int], str], where:
         return _make_cases(formula, inputs, name, where)
 
 
-def _make_cases(formula: Formula, inputs: int, name: Callable[[int], str], where: str) -> tuple[Case, ...]:
+def _make_cases(
+    formula: Formula, inputs: int, name: Callable[[int], str], where: str
+) -> tuple[Case, ...]:
     multiplier = _Multiplier(where)
     # the conjunction around it makes branches also of a single row
     branches = fold(And((formula,)), _same, multiplier.conjunction, multiplier.disjunction)
@@ -202,13 +206,17 @@ def _make_cases(formula: Formula, inputs: int, name: Callable[[int], str], where
     for k, branch in enumerate(branches):
         if not len(branch.lower) == len(branch.upper) == inputs:
             _fill_in(branch)
-            _ensure_bounded(branch, inputs, name, f"{where}, case {k + 1} of {len(branches)}" if k else where)
+            _ensure_bounded(
+                branch, inputs, name, f"{where}, case {k + 1} of {len(branches)}" if k else where
+            )
         _clip(branch)
         box = Box(_in_order(branch.lower, inputs), _in_order(branch.upper, inputs))
         key = _key(box) if len(branches) > 1 else ()
         boxes.setdefault(key, box)
         lists.setdefault(key, []).append(multiplier.expand(branch))
-    shared = dict[int, tuple[Disjunct, ...]]()  # one tuple for each list, however many cases it is part of
+    shared = dict[
+        int, tuple[Disjunct, ...]
+    ]()  # one tuple for each list, however many cases it is part of
     cases = list[Case]()
     for key, box in boxes.items():
         if len(lists[key]) > 1:
@@ -268,7 +276,11 @@ def _fill_in(branch: _Branch) -> None:
         open_ends = [i for i, p in row.inputs.items() if i not in (lower if p > 0 else upper)]
         if len(open_ends) > 1:
             continue
-        smallest = {i: p * (lower if p > 0 else upper)[i] for i, p in row.inputs.items() if i not in open_ends}
+        smallest = {
+            i: p * (lower if p > 0 else upper)[i]
+            for i, p in row.inputs.items()
+            if i not in open_ends
+        }
         total = sum(smallest.values(), Fraction(0))
         for k in open_ends or row.inputs:
             p = row.inputs[k]

@@ -23,8 +23,10 @@ from ftheta.logic.enclosure import Enclosure
 from ftheta.shapes import Real
 
 U = 2.0**-53
-TINY = 2.0**-900  # far above the sum of all underflows of a scaled computation, far below its result
-SLACKS = (1 / 16, 1 / 2, 4.0, 64.0, 4096.0, 2.0**20)  # steps above the estimate, in units of the error terms
+# far above the sum of all underflows of a scaled computation, far below its result
+TINY = 2.0**-900
+# steps above the estimate, in units of the error terms
+SLACKS = (1 / 16, 1 / 2, 4.0, 64.0, 4096.0, 2.0**20)
 LANCZOS_FROM = 128  # columns from which the largest eigenvalue alone is computed
 
 
@@ -42,7 +44,9 @@ def spectral_norm(A: Real[np.ndarray, "m n"]) -> Enclosure:
     estimate, v = _largest(gram)
     lo = _stretch(scaled, v)
     hi = sqrt(_verify_norm(gram[None], np.array([estimate]), scaled[None]))
-    return Enclosure.between(shift_exponent(lo, exponent, -inf), shift_exponent(nextafter(hi, inf), exponent, inf))
+    return Enclosure.between(
+        shift_exponent(lo, exponent, -inf), shift_exponent(nextafter(hi, inf), exponent, inf)
+    )
 
 
 def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, ...]) -> Enclosure:
@@ -55,7 +59,9 @@ def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, .
     kernel = np.asarray(kernel, np.float64)
     *extent, S, T = kernel.shape
     if len(extent) != len(grid) or not np.isfinite(kernel).all():
-        raise ValueError(f"A kernel on the grid {grid} has {len(grid) + 2} axes of finite numbers, got {kernel.shape}.")
+        raise ValueError(
+            f"A kernel on the grid {grid} has {len(grid) + 2} axes of finite numbers, got {kernel.shape}."
+        )
     if not kernel.any():
         return Enclosure.exact(0)
     exponent = int(np.frexp(np.abs(kernel).max())[1])
@@ -64,7 +70,9 @@ def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, .
     real, imaginary = ((part @ taps).reshape(-1, S, T) for part in (cosine, sine))
     # each entry of either part errs by the rounding of the roots and of the sum
     error = (gamma(len(taps)) + 8 * U) * np.abs(taps).sum(0)
-    error = 2 * round_sum_up(sqrt(round_sum_up(float((error**2).sum()), 2 * S * T)), len(taps)) + TINY
+    error = (
+        2 * round_sum_up(sqrt(round_sum_up(float((error**2).sum()), 2 * S * T)), len(taps)) + TINY
+    )
     symbols = np.block([[real, -imaginary], [imaginary, real]])
     symbols = symbols if S >= T else symbols.transpose(0, 2, 1)
     largest = np.linalg.norm(symbols, 2, axis=(-2, -1))
@@ -73,7 +81,8 @@ def convolution_norm(kernel: Real[np.ndarray, "*extent s t"], grid: tuple[int, .
     lo = _stretch(symbols[top], np.linalg.eigh(gram[top])[1][:, -1]) - error
     hi = sqrt(_verify_norm(gram, largest**2, symbols)) + error
     return Enclosure.between(
-        shift_exponent(max(0.0, nextafter(lo, -inf)), exponent, -inf), shift_exponent(nextafter(hi, inf), exponent, inf)
+        shift_exponent(max(0.0, nextafter(lo, -inf)), exponent, -inf),
+        shift_exponent(nextafter(hi, inf), exponent, inf),
     )
 
 
@@ -84,7 +93,9 @@ def frobenius_norm(A: Real[np.ndarray, "*shape"]) -> Enclosure:
     spread = 2 * (A.size + 4) * U
     lo = value * (1 - spread) - TINY
     hi = value * (1 + spread) + (TINY if value else 0.0)
-    return Enclosure.between(shift_exponent(max(0.0, lo), scale, -inf), shift_exponent(hi, scale, inf))
+    return Enclosure.between(
+        shift_exponent(max(0.0, lo), scale, -inf), shift_exponent(hi, scale, inf)
+    )
 
 
 def sum_norm(A: Real[np.ndarray, "m n"], norm: float) -> float:
@@ -128,7 +139,9 @@ def _largest(gram: np.ndarray) -> tuple[float, np.ndarray]:
         from scipy.sparse.linalg import ArpackError, eigsh
 
         try:
-            values, vectors = eigsh(gram, k=1, v0=np.random.default_rng(n).normal(size=n), maxiter=20 * n)
+            values, vectors = eigsh(
+                gram, k=1, v0=np.random.default_rng(n).normal(size=n), maxiter=20 * n
+            )
             return float(values[0]), vectors[:, 0]
         except ArpackError:
             pass
@@ -159,9 +172,8 @@ def _verify_norm(gram: np.ndarray, estimates: np.ndarray, factors: np.ndarray) -
             np.linalg.cholesky(shifted)
         except np.linalg.LinAlgError:
             continue
-        trace = (
-            round_sum_up(float(np.trace(shifted, axis1=1, axis2=2).max()), n) + 4 * n * U * tau
-        )  # and τ − g_ii is rounded
+        # and τ − g_ii is rounded
+        trace = round_sum_up(float(np.trace(shifted, axis1=1, axis2=2).max()), n) + 4 * n * U * tau
         factorisation = gamma(n + 2) * trace + 4 * U * tau
         return round_sum_up(tau + factorisation + product, 8) + TINY
     return frobenius  # never reached with a usable estimate; always a bound
@@ -170,9 +182,13 @@ def _verify_norm(gram: np.ndarray, estimates: np.ndarray, factors: np.ndarray) -
 def _roots(grid: tuple[int, ...], extent: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     r"""$\cos$ and $\sin$ of $-2\pi\langle\omega,r\rangle$ by frequency (rows) and tap (columns), within $8u$."""
     order = lcm(*grid)
-    frequencies = np.stack(np.meshgrid(*(np.arange(M) * (order // M) for M in grid), indexing="ij"), -1)
+    frequencies = np.stack(
+        np.meshgrid(*(np.arange(M) * (order // M) for M in grid), indexing="ij"), -1
+    )
     taps = np.stack(np.meshgrid(*(np.arange(k) for k in extent), indexing="ij"), -1)
     turns = -(frequencies.reshape(-1, len(grid)) @ taps.reshape(-1, len(grid)).T) % order
     angles = [arb(2 * j) / order for j in range(order)]
-    cosine, sine = (np.array([float(part(a).mid()) for a in angles]) for part in (arb.cos_pi, arb.sin_pi))
+    cosine, sine = (
+        np.array([float(part(a).mid()) for a in angles]) for part in (arb.cos_pi, arb.sin_pi)
+    )
     return cosine[turns], sine[turns]

@@ -87,7 +87,9 @@ def attack(
     if method not in METHODS:
         raise UsageError("That is no attack.", got=method, remedy=f"one of {', '.join(METHODS)}")
     if not all(isinstance(count, (int, np.integer)) and count >= 1 for count in (steps, starts)):
-        raise UsageError("Steps and starts are counted from one.", got=f"steps = {steps}, starts = {starts}")
+        raise UsageError(
+            "Steps and starts are counted from one.", got=f"steps = {steps}, starts = {starts}"
+        )
     radius = None if eps is None else _read_radius(eps)
     problem, is_single = read_problem(net, x, label, clip, norm)
     rng = np.random.default_rng(seed)
@@ -112,12 +114,16 @@ def _read_radius(eps: float | str) -> Fraction:
     return radius
 
 
-def read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) -> tuple[Problem, bool]:
+def read_problem(
+    net: Any, x: ArrayLike, label: Any, clip: Any, norm: float
+) -> tuple[Problem, bool]:
     """The rows to be perturbed, with their labels, and whether `x` was one input alone; see `attack`."""
     if norm not in NORMS:
         raise UsageError("The norm is 1, 2 or inf.", got=norm)
     if not (hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape")):
-        raise UsageError("An attack is on a network.", got=type(net).__name__, remedy="ft.load(file or module)")
+        raise UsageError(
+            "An attack is on a network.", got=type(net).__name__, remedy="ft.load(file or module)"
+        )
     shape = net.input_shape
     given = read_numbers(x, "the inputs")
     is_single = given.shape == shape
@@ -130,14 +136,22 @@ def read_problem(net: Any, x: ArrayLike, label: Any, clip: Any, norm: float) -> 
     rows = given.reshape(-1, int(np.prod(shape)))
     if not np.isfinite(rows).all():
         raise UsageError("The inputs are finite numbers.", got="NaN or infinity")
-    low, high = (np.full(rows.shape[1], end) for end in (-inf, inf)) if clip is None else _read_clip(clip, shape)
+    low, high = (
+        (np.full(rows.shape[1], end) for end in (-inf, inf))
+        if clip is None
+        else _read_clip(clip, shape)
+    )
     if not bool(np.all((low <= rows) & (rows <= high))):
-        raise UsageError("An input lies outside clip.", got=clip, remedy="give the range in which inputs are")
+        raise UsageError(
+            "An input lies outside clip.", got=clip, remedy="give the range in which inputs are"
+        )
     classifier = Classifier.of(net)
     with jax.enable_x64(True):
         y = classifier.values(rows)
     if y.shape[1] < 2:
-        raise SubjectError("A label needs at least two outputs.", got=f"{y.shape[1]}", remedy="ft.verify takes any")
+        raise SubjectError(
+            "A label needs at least two outputs.", got=f"{y.shape[1]}", remedy="ft.verify takes any"
+        )
     labels = y.argmax(1) if label is None else _read_labels(label, len(rows), y.shape[1])
     return Problem(classifier, rows, labels, low, high, norm, shape), is_single
 
@@ -158,18 +172,24 @@ def _read_clip(clip: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarra
     try:
         low, high = (np.broadcast_to(np.asarray(end, np.float64), shape).ravel() for end in clip)
     except (TypeError, ValueError):
-        raise UsageError("clip is a pair (lo, hi) of numbers or of arrays like an input.", got=clip) from None
+        raise UsageError(
+            "clip is a pair (lo, hi) of numbers or of arrays like an input.", got=clip
+        ) from None
     return low, high
 
 
 # ---- what is certain -------------------------------------------------------------------------------------------------
 
 
-def confirm(problem: Problem, points: Float[np.ndarray, "n d"], radius: Fraction | None, is_single: bool) -> Attack:
+def confirm(
+    problem: Problem, points: Float[np.ndarray, "n d"], radius: Fraction | None, is_single: bool
+) -> Attack:
     """Keep the points at which a flip is certain, and which lie in their balls."""
     inside = np.clip(points, problem.low, problem.high)
     if radius is not None:
-        inside = np.array([pull_inside(x, c, radius, problem.norm) for x, c in zip(inside, problem.x)])
+        inside = np.array(
+            [pull_inside(x, c, radius, problem.norm) for x, c in zip(inside, problem.x)]
+        )
     tried = np.where(np.isfinite(inside).all(1, keepdims=True), inside, problem.x)
     y = enclose(problem.net.outputs, tried)
     rows = np.arange(len(tried))
@@ -181,7 +201,9 @@ def confirm(problem: Problem, points: Float[np.ndarray, "n d"], radius: Fraction
         lower[rows, problem.label] = -inf
         other = lower.argmax(1)
         flipped = lower[rows, other] >= np.asarray(y.hi)[rows, problem.label]
-    distance = np.array([distance_between(x, c, problem.norm) for x, c in zip(tried.tolist(), problem.x.tolist())])
+    distance = np.array(
+        [distance_between(x, c, problem.norm) for x, c in zip(tried.tolist(), problem.x.tolist())]
+    )
     found = np.where(flipped[:, None], tried, np.nan).reshape(-1, *problem.shape)
     of = 0 if is_single else slice(None)
     return Attack(

@@ -124,7 +124,9 @@ class ProductSolver:
 
     def _check(self, case: Case, point: Array) -> Witness | None:
         """Whether a point is a witness, exactly: products are outputs of the question, not of the network."""
-        x = tuple(min(max(Fraction(float(v)), a), b) for v, a, b in zip(point, case.box.lo, case.box.hi))
+        x = tuple(
+            min(max(Fraction(float(v)), a), b) for v, a, b in zip(point, case.box.lo, case.box.hi)
+        )
         y = self._exact(x)
         extended = list(y)
         for factors in self._products:
@@ -143,7 +145,9 @@ class ProductSolver:
             frame, _ = enclose(self._net, Inputs(low, high))
         except BeyondRange:
             return list(range(len(case.unsafe)))
-        part = replace(case, box=Box(tuple(map(Fraction, low.tolist())), tuple(map(Fraction, high.tolist()))))
+        part = replace(
+            case, box=Box(tuple(map(Fraction, low.tolist())), tuple(map(Fraction, high.tolist())))
+        )
         ranges = self._bound_factors(part, frame)
         rows = [row for disjunct in case.unsafe for row in disjunct]
         candidates = list[Row]()
@@ -203,7 +207,9 @@ class ProductSolver:
             bound = row.bound
             for k, coefficient in products:
                 factors = self._products[k]
-                if len(factors) != 2 or any(j >= self._outputs for factor in factors for j in factor.outputs):
+                if len(factors) != 2 or any(
+                    j >= self._outputs for factor in factors for j in factor.outputs
+                ):
                     bound -= min(coefficient * end for end in _multiply(ranges[k]))
                     continue
                 a, b, constant = _envelope(factors, ranges[k], coefficient > 0, choice)

@@ -83,7 +83,9 @@ class Deviations:
         self.program = program
         self.kind = kind
         shape = (1, *program.graph.inputs[0].shape)
-        self.known = enclose(program, [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]).enclosures
+        self.known = enclose(
+            program, [BoxSet(Interval(low.reshape(shape), high.reshape(shape)))]
+        ).enclosures
         self.found: dict[int, Array] = {}
 
     def of(self, slot: Slot) -> Float[Any, "*shape"]:
@@ -108,7 +110,9 @@ class Deviations:
     ) -> Float[Any, "*shape"]:
         """What is passed on, and so many roundings of results of that size."""
         count = roundings * self.kind.unit
-        return _up(passed + count / (1.0 - count) * size + 2.0 * max(roundings, 1.0) * self.kind.least)
+        return _up(
+            passed + count / (1.0 - count) * size + 2.0 * max(roundings, 1.0) * self.kind.least
+        )
 
     def add(self, node: Node) -> None:
         """The deviations of what a node computes."""
@@ -118,7 +122,9 @@ class Deviations:
         for k, slot in enumerate(node.outputs):
             with np.errstate(all="ignore"):
                 found = self._apply_rule(node, k)
-            self.found[slot.id] = np.where(np.isnan(found), np.inf, np.broadcast_to(found, slot.shape))
+            self.found[slot.id] = np.where(
+                np.isnan(found), np.inf, np.broadcast_to(found, slot.shape)
+            )
 
     def _apply_rule(self, node: Node, output: int) -> Array:
         if node.primitive in MOVES:
@@ -186,8 +192,13 @@ Rule = Callable[[Deviations, Node], Array]
 
 def _move(run: Deviations, node: Node, output: int) -> Array:
     """Deviations go where the entries go."""
-    if all(slot.id not in run.program.varying for slot in node.inputs) and node.primitive != "select_n":
-        return np.asarray(node.evaluate(*[_or_value(run, slot) for slot in node.inputs])[output], np.float64)
+    if (
+        all(slot.id not in run.program.varying for slot in node.inputs)
+        and node.primitive != "select_n"
+    ):
+        return np.asarray(
+            node.evaluate(*[_or_value(run, slot) for slot in node.inputs])[output], np.float64
+        )
     terms = run.program.linear_terms(node, output)
     if terms is None:
         raise refuse(node, run.kind)
@@ -212,7 +223,9 @@ def _add(run: Deviations, node: Node) -> Array:
 def _multiply(run: Deviations, node: Node) -> Array:
     x, y = node.inputs
     if any(
-        slot.id not in run.program.varying and np.all(run.magnitude(slot) == 1) and not run.of(slot).any()
+        slot.id not in run.program.varying
+        and np.all(run.magnitude(slot) == 1)
+        and not run.of(slot).any()
         for slot in (x, y)
     ):
         return _up(run.of(x) + run.of(y))
@@ -224,7 +237,9 @@ def _multiply(run: Deviations, node: Node) -> Array:
 def _divide(run: Deviations, node: Node) -> Array:
     x, y = node.inputs
     divisor = run.widen(y)
-    least = np.where(divisor.lo > 0, divisor.lo, np.where(divisor.hi < 0, -divisor.hi, 0.0)) * (1 - 2.0**-40)
+    least = np.where(divisor.lo > 0, divisor.lo, np.where(divisor.hi < 0, -divisor.hi, 0.0)) * (
+        1 - 2.0**-40
+    )
     quotient = run.magnitude(node.outputs[0])
     moved = run.of(x) + quotient * run.of(y) + run.kind.least * (1.0 + quotient)
     passed = np.where(least > 0, moved / least, np.inf)
@@ -238,7 +253,9 @@ def _evaluate(node: Node, *operands: Array) -> Array:
     """
     typed = [x.astype(slot.dtype) for x, slot in zip(operands, node.inputs)]
     found = np.asarray(node.evaluate(*typed)[0], np.float64)
-    narrowest = max((np.finfo(slot.dtype) for slot in (*node.inputs, *node.outputs)), key=lambda kind: kind.eps)
+    narrowest = max(
+        (np.finfo(slot.dtype) for slot in (*node.inputs, *node.outputs)), key=lambda kind: kind.eps
+    )
     if narrowest.eps == np.finfo(np.float64).eps:
         return found
     terms = max(x.size for x in operands) + len(operands) + 2
@@ -264,7 +281,10 @@ def _bilinear(count: Callable[[Node], int]) -> Rule:
             passed = passed + _evaluate(node, sizes[0], run.of(y))
         terms = count(node)
         lost = (
-            2.0 * run.kind.least * (terms + float(sizes[0].max(initial=0.0)) + float(sizes[1].max(initial=0.0))) * terms
+            2.0
+            * run.kind.least
+            * (terms + float(sizes[0].max(initial=0.0)) + float(sizes[1].max(initial=0.0)))
+            * terms
         )
         return _up(run.add_roundings(passed, _evaluate(node, *sizes), terms) + lost)
 
@@ -284,7 +304,9 @@ def _terms_of_convolution(node: Node) -> int:
 def _sum(count: Callable[[Node], int]) -> Rule:
     def rule(run: Deviations, node: Node) -> Array:
         (x,) = node.inputs
-        return run.add_roundings(_evaluate(node, run.of(x)), _evaluate(node, run.size(x)), count(node))
+        return run.add_roundings(
+            _evaluate(node, run.of(x)), _evaluate(node, run.size(x)), count(node)
+        )
 
     return rule
 
@@ -335,7 +357,9 @@ RULES: Mapping[str, Rule] = {
     "div": _divide,
     "dot_general": _bilinear(_terms_of_product),
     "conv_general_dilated": _bilinear(_terms_of_convolution),
-    "reduce_sum": _sum(lambda node: max(1, prod(node.inputs[0].shape[a] for a in node.params["axes"]))),
+    "reduce_sum": _sum(
+        lambda node: max(1, prod(node.inputs[0].shape[a] for a in node.params["axes"]))
+    ),
     "cumsum": _sum(lambda node: max(1, node.shape[node.params["axis"]])),
     "reduce_window_sum": _sum(lambda node: max(1, prod(node.params["window_dimensions"]))),
     **dict.fromkeys(("max", "min", "clamp", "abs"), _largest_deviation),

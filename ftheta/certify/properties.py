@@ -79,7 +79,12 @@ class Outputs(Predicate):
         self.says = lambda y: matrix @ y <= bounds
 
     def formula(self, outputs: int, predict: Predict | None = None) -> Formula:
-        y = Forms(np.array([[Fraction(int(i == j)) for j in range(outputs)] for i in range(outputs)], dtype=object))
+        y = Forms(
+            np.array(
+                [[Fraction(int(i == j)) for j in range(outputs)] for i in range(outputs)],
+                dtype=object,
+            )
+        )
         said = self.says(y)
         if not isinstance(said, Predicate):
             raise UsageError(
@@ -108,7 +113,9 @@ class Forms:
 
     def __init__(self, matrix: np.ndarray, constants: np.ndarray | None = None) -> None:
         self.matrix = matrix
-        self.constants = np.full(len(matrix), Fraction(0), dtype=object) if constants is None else constants
+        self.constants = (
+            np.full(len(matrix), Fraction(0), dtype=object) if constants is None else constants
+        )
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -145,7 +152,9 @@ class Forms:
 
     def __mul__(self, factor: Any) -> "Forms":
         scale = _rationals(factor, "a factor")
-        return Forms(self.matrix * (scale.reshape(-1, 1) if scale.ndim else scale), self.constants * scale)
+        return Forms(
+            self.matrix * (scale.reshape(-1, 1) if scale.ndim else scale), self.constants * scale
+        )
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -181,7 +190,9 @@ class _LargestAt(Predicate):
     def formula(self, outputs: int, predict: Predict | None = None) -> Formula:
         label = self.label
         if label is None and predict is None:
-            raise UsageError("The label is not known.", remedy="give label=, or the network to predict it")
+            raise UsageError(
+                "The label is not known.", remedy="give label=, or the network to predict it"
+            )
         label = predict(self.x) if label is None and predict is not None else label
         if outputs < 2 or not isinstance(label, (int, np.integer)) or not 0 <= label < outputs:
             raise UsageError(
@@ -190,7 +201,12 @@ class _LargestAt(Predicate):
                 remedy="give a label from 0; a property of one output is written with Outputs",
             )
         others = [j for j in range(outputs) if j != label]
-        return And(tuple(Row({}, {j: Fraction(1), int(label): Fraction(-1)}, Fraction(0), True) for j in others))
+        return And(
+            tuple(
+                Row({}, {j: Fraction(1), int(label): Fraction(-1)}, Fraction(0), True)
+                for j in others
+            )
+        )
 
 
 @dataclass(frozen=True)
@@ -222,7 +238,9 @@ class Property:
             cases.append(Case(where.box, unsafe, where.ball))
         sizes = {len(case.box.lo) for case in cases}
         if len(sizes) != 1:
-            raise UsageError("The parts of the property have inputs of different sizes.", got=sorted(sizes))
+            raise UsageError(
+                "The parts of the property have inputs of different sizes.", got=sorted(sizes)
+            )
         return Question(sizes.pop(), outputs, tuple(cases))
 
     def __and__(self, other: "Property | Predicate") -> "Property":
@@ -267,7 +285,12 @@ class Robust(Property):
     """
 
     def __init__(
-        self, x: Any, eps: Any, norm: float = inf, label: int | None = None, clip: tuple[Any, Any] | None = None
+        self,
+        x: Any,
+        eps: Any,
+        norm: float = inf,
+        label: int | None = None,
+        clip: tuple[Any, Any] | None = None,
     ) -> None:
         centre = _rationals(x, "x").ravel()
         radius = _rationals(eps, "eps")
@@ -285,9 +308,13 @@ class Robust(Property):
             hi = np.minimum(hi, _entries(clip[1], centre.shape, "clip"))
         box = _nonempty(Box(tuple(lo), tuple(hi)))
         ball = None if norm == inf else RationalBall(tuple(centre), radius.item(), int(norm))
-        if ball is not None and not ball.contains([min(max(c, a), b) for c, a, b in zip(centre, lo, hi)]):
+        if ball is not None and not ball.contains(
+            [min(max(c, a), b) for c, a, b in zip(centre, lo, hi)]
+        ):
             raise UsageError(
-                "The set of inputs is empty.", got="clip has no point of the ball", remedy="give x inside clip"
+                "The set of inputs is empty.",
+                got="clip has no point of the ball",
+                remedy="give x inside clip",
             )
         where = Inputs(box, ball)
         super().__init__([(where, _LargestAt(label, tuple(centre)))])
@@ -297,7 +324,9 @@ def inputs_between(lo: Any, hi: Any) -> Inputs:
     """All inputs `x` with `lo ≤ x ≤ hi`, entry by entry; a single number stands for every entry."""
     low, high = _rationals(lo, "lo"), _rationals(hi, "hi")
     shape = (max(low.size, high.size),)
-    return Inputs(_nonempty(Box(tuple(_entries(low, shape, "lo")), tuple(_entries(high, shape, "hi")))))
+    return Inputs(
+        _nonempty(Box(tuple(_entries(low, shape, "lo")), tuple(_entries(high, shape, "hi"))))
+    )
 
 
 def _nonempty(box: Box) -> Box:
@@ -335,8 +364,16 @@ def read_rational(value: Any, what: str) -> Fraction:
     try:
         if isinstance(value, str) and "/" not in value:
             value = Decimal(value)
-        if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > MOST_EXPONENT:
+        if (
+            isinstance(value, Decimal)
+            and value.is_finite()
+            and abs(value.adjusted()) > MOST_EXPONENT
+        ):
             raise OverflowError
-        return Fraction(value if isinstance(value, (int, float, str, Decimal, Fraction)) else float(value))
+        return Fraction(
+            value if isinstance(value, (int, float, str, Decimal, Fraction)) else float(value)
+        )
     except (ArithmeticError, ValueError, TypeError):
-        raise UsageError(f"{what} has an entry that is no number, or none that fits.", got=repr(value)[:60]) from None
+        raise UsageError(
+            f"{what} has an entry that is no number, or none that fits.", got=repr(value)[:60]
+        ) from None

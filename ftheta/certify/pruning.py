@@ -22,8 +22,10 @@ from .questions import Case, Row, nearest
 
 MANY = 512
 """Disjuncts up to this number are searched together."""
-ROUNDING = 2.0**-50  # of all terms of a row, for each of them: more than coefficients, products and sums are off
-UNDERFLOW = 1e-150  # more than all coefficients that float64 takes for zero, times the largest bounds
+# of all terms of a row, for each of them: more than coefficients, products and sums are off
+ROUNDING = 2.0**-50
+# more than all coefficients that float64 takes for zero, times the largest bounds
+UNDERFLOW = 1e-150
 
 
 def split_case(net: ReluNetwork, case: Case) -> Iterator[Case]:
@@ -77,7 +79,9 @@ def _bound_outputs(net: ReluNetwork, case: Case) -> tuple[np.ndarray, np.ndarray
     alone = tuple((Row({}, {j: sign}, zero),) for sign in (one, -one) for j in range(outputs))
     try:
         frame, _ = enclose(net, Inputs.around(case))
-        bounds = Targets(set_goal(replace(case, unsafe=alone), net.widths[0], outputs)).bound_plainly(frame)
+        bounds = Targets(
+            set_goal(replace(case, unsafe=alone), net.widths[0], outputs)
+        ).bound_plainly(frame)
     except BeyondRange:
         return np.full(outputs, -np.inf), np.full(outputs, np.inf)
     return bounds[:outputs], -bounds[outputs:]

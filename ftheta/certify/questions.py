@@ -112,11 +112,15 @@ class Case:
         x = tuple(min(max(Fraction(v), a), b) for v, a, b in zip(point, lo, hi))
         if self.ball is None or self.ball.contains(x):
             return x
-        return self.ball.bring_inside(x, [min(max(c, a), b) for c, a, b in zip(self.ball.centre, lo, hi)])
+        return self.ball.bring_inside(
+            x, [min(max(c, a), b) for c, a, b in zip(self.ball.centre, lo, hi)]
+        )
 
     def admits(self, x: Sequence[Fraction], y: Sequence[Fraction]) -> bool:
         """Whether an input with its output answers *sat*."""
-        return self.contains(x) and any(all(row.holds(x, y) for row in rows) for rows in self.unsafe)
+        return self.contains(x) and any(
+            all(row.holds(x, y) for row in rows) for rows in self.unsafe
+        )
 
 
 @dataclass(frozen=True)
@@ -141,7 +145,9 @@ class Question:
 def round_down(value: Fraction) -> float:
     """The largest float64 that is at most a rational."""
     near = nearest(value)
-    return near if near == -inf or (near != inf and Fraction(near) <= value) else nextafter(near, -inf)
+    return (
+        near if near == -inf or (near != inf and Fraction(near) <= value) else nextafter(near, -inf)
+    )
 
 
 def round_up(value: Fraction) -> float:

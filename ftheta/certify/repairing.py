@@ -62,7 +62,11 @@ def _opposite(key: tuple) -> tuple:
 
 
 def repair(
-    net: ReluNetwork, in_rationals: ExactNetwork, case: Case, rows: tuple[Row, ...], point: Float[np.ndarray, "d"]
+    net: ReluNetwork,
+    in_rationals: ExactNetwork,
+    case: Case,
+    rows: tuple[Row, ...],
+    point: Float[np.ndarray, "d"],
 ) -> tuple[Fraction, ...] | None:
     """A rational point near this one at which the rows that are not strict hold, or None."""
     one = replace(case, unsafe=(rows,))
@@ -80,14 +84,18 @@ def repair(
         chosen = np.union1d(chosen, loose[excess[loose] > 0])
         if not len(chosen):
             break
-        slopes = pull_back(net, [np.repeat(on, len(chosen), axis=0) for on in passed], goal.outputs[chosen])
+        slopes = pull_back(
+            net, [np.repeat(on, len(chosen), axis=0) for on in passed], goal.outputs[chosen]
+        )
         if goal.inputs is not None:
             slopes = slopes + goal.inputs[chosen]
         size = np.abs(goal.outputs[chosen]) @ np.abs(y[0]) + np.abs(goal.bounds[chosen])
         if (np.abs(excess[chosen]) <= NEAR * size).all():
             break
         x = _step(x, slopes, excess[chosen], low, high)
-    exactly = tuple(min(max(Fraction(float(v)), a), b) for v, a, b in zip(x, case.box.lo, case.box.hi))
+    exactly = tuple(
+        min(max(Fraction(float(v)), a), b) for v, a, b in zip(x, case.box.lo, case.box.hi)
+    )
     if not len(chosen):
         return exactly
     return _solve(in_rationals, case, [rows[r] for r in chosen], slopes, exactly)
@@ -130,7 +138,9 @@ def _solve(
     states = net.states(x)
     y = tuple(fraction(v) for v in states[-1])
     images = [_push(net, states, int(j)) for j in columns]
-    system = fmpq_mat([[_slope(rows[r], int(j), image) for j, image in zip(columns, images)] for r in kept])
+    system = fmpq_mat(
+        [[_slope(rows[r], int(j), image) for j, image in zip(columns, images)] for r in kept]
+    )
     right = fmpq_mat([[rational(-rows[r].excess(x, y))] for r in kept])
     try:
         step = system.solve(right)

@@ -55,7 +55,9 @@ class SlopeCertificate:
     multipliers: tuple[Float[np.ndarray, "_n"], ...]
 
 
-def bound_slope(weights: Sequence[Real[np.ndarray, "_m _n"]], *, steps: int | None = None) -> SlopeCertificate:
+def bound_slope(
+    weights: Sequence[Real[np.ndarray, "_m _n"]], *, steps: int | None = None
+) -> SlopeCertificate:
     """A Lipschitz constant in the Euclidean norm of a chain of matrices with activations of slopes in [0, 1] between
     them. The minimisation takes at most so many steps; by default fewer for larger chains."""
     chain = [np.asarray(W, np.float64) for W in weights]
@@ -63,10 +65,14 @@ def bound_slope(weights: Sequence[Real[np.ndarray, "_m _n"]], *, steps: int | No
         return SlopeCertificate(spectral_norm(chain[0]).hi if len(chain) == 1 else 0.0, ())
     scaled, exponent = scale_chain(chain)
     neurons = sum(len(W) for W in chain[:-1])
-    multipliers = _minimise(scaled, next(k for most, k in STEPS if neurons <= most) if steps is None else steps)
+    multipliers = _minimise(
+        scaled, next(k for most, k in STEPS if neurons <= most) if steps is None else steps
+    )
     if not multipliers:
         return SlopeCertificate(inf, ())
-    return SlopeCertificate(scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers)
+    return SlopeCertificate(
+        scale_back(verify_multipliers(scaled, multipliers), exponent), multipliers
+    )
 
 
 def verify_certificate(
@@ -77,7 +83,9 @@ def verify_certificate(
     return scale_back(verify_multipliers(scaled, multipliers), exponent)
 
 
-def scale_chain(chain: Sequence[Float[np.ndarray, "_m _n"]]) -> tuple[list[Float[np.ndarray, "_m _n"]], int]:
+def scale_chain(
+    chain: Sequence[Float[np.ndarray, "_m _n"]],
+) -> tuple[list[Float[np.ndarray, "_m _n"]], int]:
     """Every matrix times a power of two that brings its norm to between ½ and 1, and the power that the bound is to be
     multiplied with. Digits are lost only where an entry becomes less than the smallest normal float: `LOST` pays."""
     powers = [_exponent_of_norm(W) for W in chain]
@@ -113,7 +121,9 @@ def verify_multipliers(
 
 
 def is_certified(
-    weights: Sequence[Float[np.ndarray, "_m _n"]], multipliers: Sequence[Float[np.ndarray, "_n"]], rho: float
+    weights: Sequence[Float[np.ndarray, "_m _n"]],
+    multipliers: Sequence[Float[np.ndarray, "_n"]],
+    rho: float,
 ) -> bool:
     r"""Whether a Cholesky factorisation shows $M(\rho,T)\succeq0$, all rounding paid for.
 
@@ -160,7 +170,9 @@ def _estimate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:
         except np.linalg.LinAlgError:
             return inf
         Q = B.T @ cho_solve((factor, True), B)
-    return float(eigh((Q + Q.T) / 2, eigvals_only=True, subset_by_index=(len(Q) - 1, len(Q) - 1))[0])
+    return float(
+        eigh((Q + Q.T) / 2, eigvals_only=True, subset_by_index=(len(Q) - 1, len(Q) - 1))[0]
+    )
 
 
 # ---- the search ------------------------------------------------------------------------------------------------------
@@ -175,7 +187,9 @@ def _minimise(weights: Sequence[Array], steps: int) -> tuple[Array, ...]:
     return problem.best
 
 
-def top_eigenpairs(A: Float[np.ndarray, "n n"], count: int) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "n k"]]:
+def top_eigenpairs(
+    A: Float[np.ndarray, "n n"], count: int
+) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "n k"]]:
     """The largest eigenvalues of a symmetric matrix, increasing, and their vectors, approximately."""
     n = len(A)
     if n >= MANY and count < n:
@@ -236,7 +250,9 @@ class _Problem:
         w = p[-depth:]
         layers: list[_Layer] = []
         Q = self.weights[-1].T @ self.weights[-1]
-        for W, centred, raw in zip(reversed(self.weights[:-1]), map(_centre, reversed(z)), reversed(w)):
+        for W, centred, raw in zip(
+            reversed(self.weights[:-1]), map(_centre, reversed(z)), reversed(w)
+        ):
             try:
                 layer, Q = _eliminate(W, Q, centred, 0.5 + float(np.logaddexp(0.0, raw)))
             except (np.linalg.LinAlgError, ValueError):  # no factor, or entries that are no numbers

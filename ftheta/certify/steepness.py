@@ -24,7 +24,8 @@ from ftheta.networks import activation
 
 from .norms import convolution_norm, frobenius_norm, spectral_norm
 
-Known = Enclosure | Interval  # the constant of a slot that changes, or the value of one that does not
+# the constant of a slot that changes, or the value of one that does not
+Known = Enclosure | Interval
 MOST_ENTRIES = 1 << 24  # of a matrix whose norm is asked for
 MOST_SYMBOLS = 1 << 21  # entries of the matrices of all frequencies of a convolution
 
@@ -51,7 +52,8 @@ SAME = frozenset(
     )
 )
 """Primitives that never lengthen a change, where only one operand changes."""
-OPERANDS = {"pad": 0, "clamp": 1}  # which operand that is: a changing number beside an array would change all entries
+# which operand that is: a changing number beside an array would change all entries
+OPERANDS = {"pad": 0, "clamp": 1}
 
 
 ELEMENTWISE = frozenset(("add", "add_any", "sub", "mul", "div", "max", "min", "clamp", "select_n"))
@@ -82,7 +84,9 @@ def _lift(value: Any) -> Interval:
     return value if isinstance(value, Interval) else Interval.point(np.asarray(value))
 
 
-def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure:
+def _bound(
+    node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]
+) -> Enclosure:
     name = node.primitive
     if name in ELEMENTWISE or (name in CUSTOM_CALLS and node.label in CUSTOM):
         given = [_repeat(g, slot, node.outputs[0]) for g, slot in zip(given, node.inputs)]
@@ -102,7 +106,8 @@ def _bound(node: Node, given: list[Known], makers: Mapping[int, Node], still: Ma
     found = rule(node, given, makers, still) if rule else None
     if found is None:
         raise GraphError(
-            f"no Lipschitz constant is known for {node.label or name!r} of what changes", where=node.source
+            f"no Lipschitz constant is known for {node.label or name!r} of what changes",
+            where=node.source,
         )
     return found
 
@@ -138,26 +143,42 @@ def _sum(node: Node, given: list[Known], *_: Any) -> Enclosure:
 def _squares(node: Node, given: list[Known], *_: Any) -> Enclosure:
     """Of operands side by side: the square root of the sum of squares."""
     first, *others = [g * g for g in given if isinstance(g, Enclosure)]
-    return sum(others, first).sqrt() if others else next(g for g in given if isinstance(g, Enclosure))
+    return (
+        sum(others, first).sqrt() if others else next(g for g in given if isinstance(g, Enclosure))
+    )
 
 
-def _mul(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure | None:
+def _mul(
+    node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]
+) -> Enclosure | None:
     a, b = given
     if isinstance(a, Enclosure) and isinstance(b, Enclosure):
         for x, gate in ((0, 1), (1, 0)):  # x·sigmoid(x)
             maker = makers.get(node.inputs[gate].id)
-            if maker is not None and maker.primitive == "logistic" and maker.inputs[0].id == node.inputs[x].id:
+            if (
+                maker is not None
+                and maker.primitive == "logistic"
+                and maker.inputs[0].id == node.inputs[x].id
+            ):
                 return (a, b)[x] * activation("silu").lipschitz
         return None
     change, factor = (a, b) if isinstance(a, Enclosure) else (b, a)
-    if not isinstance(change, Enclosure) or isinstance(factor, Enclosure) or not _is_bounded(factor):
+    if (
+        not isinstance(change, Enclosure)
+        or isinstance(factor, Enclosure)
+        or not _is_bounded(factor)
+    ):
         return None
     return change * float(factor.magnitude.max(initial=0.0))
 
 
 def _div(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     change, by = given
-    if not isinstance(change, Enclosure) or isinstance(by, Enclosure) or np.any((by.lo <= 0) & (by.hi >= 0)):
+    if (
+        not isinstance(change, Enclosure)
+        or isinstance(by, Enclosure)
+        or np.any((by.lo <= 0) & (by.hi >= 0))
+    ):
         return None
     return change / float(np.minimum(np.abs(by.lo), np.abs(by.hi)).min())
 
@@ -178,7 +199,11 @@ def _dot(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     fixed = int(isinstance(given[0], Enclosure))
     change = given[1 - fixed]
     weights = given[fixed]
-    if not isinstance(change, Enclosure) or isinstance(weights, Enclosure) or not _is_bounded(weights):
+    if (
+        not isinstance(change, Enclosure)
+        or isinstance(weights, Enclosure)
+        or not _is_bounded(weights)
+    ):
         return None
     if weights.lo.size > MOST_ENTRIES:
         return None
@@ -188,19 +213,28 @@ def _dot(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     free = [k for k in range(W.ndim) if k not in inner and k not in outer]
     stacked = np.transpose(W, (*outer, *inner, *free))
     stacked = stacked.reshape(prod(W.shape[k] for k in outer), prod(W.shape[k] for k in inner), -1)
-    return change * _widen(max((spectral_norm(matrix) for matrix in stacked), key=lambda e: e.hi), doubt)
+    return change * _widen(
+        max((spectral_norm(matrix) for matrix in stacked), key=lambda e: e.hi), doubt
+    )
 
 
 def _convolution(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     """The smaller of two bounds, the largest among groups: the sum over the taps of the norms of their matrices, and
     the norm of the periodic convolution on a grid that is so large that nothing comes round."""
     change, weights = given
-    if not isinstance(change, Enclosure) or isinstance(weights, Enclosure) or not _is_bounded(weights):
+    if (
+        not isinstance(change, Enclosure)
+        or isinstance(weights, Enclosure)
+        or not _is_bounded(weights)
+    ):
         return None
     if node.params["batch_group_count"] != 1:
         return None
     kernel, doubt = _centre(weights)
-    groups, (out, into, *space) = node.params["feature_group_count"], node.params["dimension_numbers"].rhs_spec
+    groups, (out, into, *space) = (
+        node.params["feature_group_count"],
+        node.params["dimension_numbers"].rhs_spec,
+    )
     extent = [kernel.shape[k] for k in space]
     taps = np.transpose(kernel, (*space, out, into)).reshape(
         -1, groups, kernel.shape[out] // groups, kernel.shape[into]
@@ -210,10 +244,12 @@ def _convolution(node: Node, given: list[Known], *_: Any) -> Enclosure | None:
     grid = _grid_without_wrapping(node, extent)
     if prod(grid) * taps[0].size <= MOST_SYMBOLS:
         spread = [
-            _dilate(taps[:, k].reshape(*extent, *taps.shape[2:]), node.params["rhs_dilation"]) for k in range(groups)
+            _dilate(taps[:, k].reshape(*extent, *taps.shape[2:]), node.params["rhs_dilation"])
+            for k in range(groups)
         ]
         bounds.append(max((convolution_norm(part, grid) for part in spread), key=lambda e: e.hi))
-    all_taps = Enclosure.exact(len(taps)).sqrt() * doubt  # the norms of the taps of what the kernel may be off by
+    # the norms of the taps of what the kernel may be off by
+    all_taps = Enclosure.exact(len(taps)).sqrt() * doubt
     return change * _widen(min(bounds, key=lambda e: e.hi), all_taps.hi)
 
 
@@ -224,7 +260,9 @@ def _grid_without_wrapping(node: Node, extent: Sequence[int]) -> tuple[int, ...]
     sides = [node.inputs[0].shape[k] for k in lhs]
     return tuple(
         (side - 1) * between + 1 + (size - 1) * apart
-        for side, size, between, apart in zip(sides, extent, node.params["lhs_dilation"], node.params["rhs_dilation"])
+        for side, size, between, apart in zip(
+            sides, extent, node.params["lhs_dilation"], node.params["rhs_dilation"]
+        )
     )
 
 
@@ -236,7 +274,9 @@ def _dilate(kernel: np.ndarray, apart: Sequence[int]) -> np.ndarray:
     return found
 
 
-def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]) -> Enclosure | None:
+def _select(
+    node: Node, given: list[Known], makers: Mapping[int, Node], still: Mapping[int, Any]
+) -> Enclosure | None:
     """`where(x > 0, x, c·x)`, the leaky ReLU; or a choice that does not depend on the input."""
     which, *cases = given
     if not isinstance(which, Enclosure):
@@ -251,7 +291,12 @@ def _select(node: Node, given: list[Known], makers: Mapping[int, Node], still: M
         return None
     x = others[0]
     scaled = makers.get(slot.id)
-    if test.inputs[0].id != x.id or scaled is None or scaled.primitive != "mul" or not isinstance(given[2], Enclosure):
+    if (
+        test.inputs[0].id != x.id
+        or scaled is None
+        or scaled.primitive != "mul"
+        or not isinstance(given[2], Enclosure)
+    ):
         return None
     factors = [still.get(s.id) for s in scaled.inputs if s.id != x.id]
     if len(factors) != 1 or factors[0] is None:
@@ -279,7 +324,9 @@ def _centre(weights: Interval) -> tuple[np.ndarray, float]:
 def _widen(norm: Enclosure, doubt: float) -> Enclosure:
     """The norm of every matrix within `doubt` of one that has this norm."""
     return (
-        Enclosure.between(max(0.0, nextafter(norm.lo - doubt, -inf)), nextafter(norm.hi + doubt, inf))
+        Enclosure.between(
+            max(0.0, nextafter(norm.lo - doubt, -inf)), nextafter(norm.hi + doubt, inf)
+        )
         if doubt
         else norm
     )

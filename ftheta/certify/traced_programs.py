@@ -20,12 +20,16 @@ _PROGRAMS: WeakKeyDictionary[Any, Program] = WeakKeyDictionary()
 def read_input_shape(f: Any) -> tuple[int, ...] | None:
     """The shape of one input, where the network knows it."""
     if isinstance(f, str):
-        raise UsageError("Bounds are those of a network.", got=f, remedy="read the file first: ft.load(file)")
+        raise UsageError(
+            "Bounds are those of a network.", got=f, remedy="read the file first: ft.load(file)"
+        )
     if hasattr(f, "apply") and hasattr(f, "params"):
         return f.input_shape if hasattr(f, "input_shape") else (f.widths[0],)
     if not callable(f):
         raise UsageError(
-            "Bounds are those of a network or of a function.", got=type(f).__name__, remedy="ft.load(file or module)"
+            "Bounds are those of a network or of a function.",
+            got=type(f).__name__,
+            remedy="ft.load(file or module)",
         )
     return None
 
@@ -43,5 +47,7 @@ def _prepare(function: Callable[[Any], Any], shape: tuple[int, ...]) -> Program:
     with jax.enable_x64(True):
         graph = trace(function, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
     if len(graph.outputs) != 1 or not graph.outputs[0].is_real:
-        raise SubjectError("Bounds are those of one array of real numbers.", got=", ".join(map(str, graph.outputs)))
+        raise SubjectError(
+            "Bounds are those of one array of real numbers.", got=", ".join(map(str, graph.outputs))
+        )
     return Program.of(graph)

@@ -77,14 +77,20 @@ class UnitLipschitz:
         """The folded network at one input, with these parameters."""
         return self.stack.apply(params, x)
 
-    def radii(self, x: Real[np.ndarray, "n *shape"], labels: Int[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+    def radii(
+        self, x: Real[np.ndarray, "n *shape"], labels: Int[np.ndarray, "n"]
+    ) -> Float[np.ndarray, "n"]:
         r"""For each row a radius within which, in the norm 2, the output of its label is the largest; 0 where it is not
         the largest at the row itself. Margins are enclosed with outward rounding, the quotient is rounded down."""
         rows = np.asarray(x, np.float64)
         labels = np.asarray(labels)
         found = bounds(self, (rows, rows), method="interval")
         classes = found.lower.shape[1]
-        if labels.shape != (len(rows),) or labels.dtype.kind not in "iu" or not np.isin(labels, range(classes)).all():
+        if (
+            labels.shape != (len(rows),)
+            or labels.dtype.kind not in "iu"
+            or not np.isin(labels, range(classes)).all()
+        ):
             raise UsageError(
                 "A label is the number of an output, one for each row.",
                 where="labels",
@@ -103,11 +109,18 @@ def certify_unit_lipschitz(net: Any) -> UnitLipschitz:
     stack = getattr(apply, "__self__", None)
     if not isinstance(stack, Stack) or getattr(apply, "__func__", None) is not Stack.apply:
         remedy = "make it of a Stack: Network(name, stack.apply, params, stack.input_shape)"
-        raise UsageError("The certificate is for networks made of layers.", got=type(net).__name__, remedy=remedy)
+        raise UsageError(
+            "The certificate is for networks made of layers.", got=type(net).__name__, remedy=remedy
+        )
     pairs = enumerate(zip(stack.layers, params))
     with jax.enable_x64(True):
         found = [_fold(layer, jax.tree.map(_to_float64, own), i) for i, (layer, own) in pairs]
-    folded = Stack(f"{stack.name}, folded", tuple(layer for layer, _, _ in found), stack.input_shape, stack.circular)
+    folded = Stack(
+        f"{stack.name}, folded",
+        tuple(layer for layer, _, _ in found),
+        stack.input_shape,
+        stack.circular,
+    )
     return UnitLipschitz(folded, [own for _, own, _ in found], tuple(told for _, _, told in found))
 
 
@@ -137,7 +150,9 @@ def _fold(layer: Layer, params: Any, i: int) -> tuple[Layer, Any, LayerCertifica
         if layer.constraint != "spectral":
             defect = bound_orthogonality_defect(Q)
             root = nextafter(sqrt(nextafter(1 + defect, inf)), inf)
-            told = LayerCertificate(layer.name, Enclosure.between(min(norm.lo, root), min(norm.hi, root)), defect)
+            told = LayerCertificate(
+                layer.name, Enclosure.between(min(norm.lo, root), min(norm.hi, root)), defect
+            )
         return Dense(layer.units), {"weight": Q, "bias": params["bias"]}, told
     if type(layer) is Dense:
         return layer, params, LayerCertificate(layer.name, spectral_norm(params["weight"]))
@@ -146,14 +161,18 @@ def _fold(layer: Layer, params: Any, i: int) -> tuple[Layer, Any, LayerCertifica
     if isinstance(layer, GroupSort | ReLU | Flatten):
         return layer, params, LayerCertificate(layer.name, Enclosure.between(0.0, 1.0))
     remedy = "take UnitDense, Dense, GroupSort, ReLU, Flatten and ConvexPotential; ft.bounds and ft.verify take others"
-    raise SubjectError("This layer has no certificate.", where=f"layer {i}", got=layer.name, remedy=remedy)
+    raise SubjectError(
+        "This layer has no certificate.", where=f"layer {i}", got=layer.name, remedy=remedy
+    )
 
 
 def _fold_potential(layer: ConvexPotential, params: Any) -> tuple[Layer, Any, LayerCertificate]:
     back = np.asarray(layer.back(params))
     folded = Residual((Dense(layer.hidden), ReLU(), Dense(len(back))))
     inner = [params, {}, {"weight": back, "bias": np.zeros(len(back))}]
-    told = LayerCertificate(layer.name, Enclosure.between(0.0, bound_potential(params["weight"], back)))
+    told = LayerCertificate(
+        layer.name, Enclosure.between(0.0, bound_potential(params["weight"], back))
+    )
     return folded, {"main": inner, "shortcut": []}, told
 
 
@@ -167,7 +186,9 @@ def bound_potential(weight: Real[np.ndarray, "k d"], back: Real[np.ndarray, "d k
         raise SubjectError("The step of a convex potential is not finite.", got=h)
     norm = spectral_norm(weight)
     error = back + h * weight.T
-    rounding = 2 * U * (frobenius_norm(h * weight).hi + frobenius_norm(error).hi) + np.finfo(float).tiny
+    rounding = (
+        2 * U * (frobenius_norm(h * weight).hi + frobenius_norm(error).hi) + np.finfo(float).tiny
+    )
     overshoot = Enclosure.exact(h) * norm * norm - 1.0
     slip = (Enclosure.exact(frobenius_norm(error).hi) + Enclosure.exact(rounding)) * norm
     return (Enclosure.exact(max(1.0, abs(overshoot).hi)) + slip).hi

@@ -28,7 +28,14 @@ from ftheta.shapes import Bool, Float, Int
 from .attacks import attack
 from .boxes import InputSearch
 from .deviations import FLOAT_TYPES, FloatType, require_weights
-from .floating import FloatJudge, cover_readings, describe, list_readings, search_in_floats, split_disjuncts
+from .floating import (
+    FloatJudge,
+    cover_readings,
+    describe,
+    list_readings,
+    search_in_floats,
+    split_disjuncts,
+)
 from .leaves import ExactLeaves
 from .neurons.bounding import bound_excess
 from .neurons.inputs import Inputs
@@ -49,7 +56,8 @@ Point = tuple[Fraction, ...]
 MOST_BISECTED_INPUTS = 16  # up to so many, boxes of inputs are bisected
 SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: its neurons are bounded again and again
 GLANCE = 0.05  # seconds for boxes before the first attack
-LOOKS = (0.2, 0.5)  # before the second one, from many starts, and before the third one, by linear programs
+# before the second one, from many starts, and before the third one, by linear programs
+LOOKS = (0.2, 0.5)
 ATTACK = 0.1  # of the time for an attack
 PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds what it finds at once
 ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
@@ -104,8 +112,13 @@ class Judge:
 
     def _repair(self, in_rationals: ExactNetwork, point: np.ndarray, x: Point, y: Point) -> None:
         """Move the point to where the rows of the disjunct hold that it misses least."""
-        nearest = min(self._case.unsafe, key=lambda rows: max((row.excess(x, y) for row in rows), default=Fraction(0)))
-        size = max(map(abs, (*x, *y)), default=Fraction(0)) + max((abs(row.bound) for row in nearest), default=0)
+        nearest = min(
+            self._case.unsafe,
+            key=lambda rows: max((row.excess(x, y) for row in rows), default=Fraction(0)),
+        )
+        size = max(map(abs, (*x, *y)), default=Fraction(0)) + max(
+            (abs(row.bound) for row in nearest), default=0
+        )
         if any(row.excess(x, y) > Fraction(NEAR) * size for row in nearest):
             return
         moved = repair(self._net, in_rationals, self._case, nearest, point)
@@ -117,7 +130,11 @@ class Judge:
 
 
 def decide(
-    net: "ReluNetwork | TracedNetwork", question: Question, *, seconds: float = 60.0, threads: int = 1
+    net: "ReluNetwork | TracedNetwork",
+    question: Question,
+    *,
+    seconds: float = 60.0,
+    threads: int = 1,
 ) -> Verification:
     """Answer a question about a network within so many seconds."""
     began = clock()
@@ -147,7 +164,8 @@ def decide(
                 interrupts.heed()
                 interrupted = True
                 open += 1
-                least = -math.inf if next(parts, None) is not None else least  # others were not looked at
+                # others were not looked at
+                least = -math.inf if next(parts, None) is not None else least
             if witness is not None or interrupted:
                 break
     except KeyboardInterrupt:
@@ -157,7 +175,9 @@ def decide(
         least = -math.inf
     elapsed = clock() - began
     answer = _conclude(witness, open, elapsed >= seconds)
-    if answer == "unsat" and net.rounded:  # the proof is about another function than the one that was read
+    if (
+        answer == "unsat" and net.rounded
+    ):  # the proof is about another function than the one that was read
         answer = "unknown"
     return Verification(
         answer,
@@ -184,7 +204,11 @@ def _conclude(witness: Witness | None, open: int, out_of_time: bool) -> Answer:
 
 def _describe_no_search(question: Question) -> str:
     """Why a question was answered without a search."""
-    return "the set of inputs is empty" if all(case.box.is_empty for case in question.cases) else "bounds"
+    return (
+        "the set of inputs is empty"
+        if all(case.box.is_empty for case in question.cases)
+        else "bounds"
+    )
 
 
 def decide_in_floats(
@@ -234,7 +258,9 @@ def decide_in_floats(
                 open += 1
                 break
             written = list_readings(part, kind) if rounds_constants else (part,)
-            witness, looked_at, left_open = search_in_floats(net, wide, written, kind, search, left, few)
+            witness, looked_at, left_open = search_in_floats(
+                net, wide, written, kind, search, left, few
+            )
             subproblems += looked_at
             open += left_open
             if witness is not None:
@@ -245,10 +271,18 @@ def decide_in_floats(
         open += 1
     elapsed = clock() - began
     answer = _conclude(witness, open, elapsed >= seconds)
-    method = "input splitting" if few else "neuron splitting" if isinstance(net, ReluNetwork) else "range splitting"
+    method = (
+        "input splitting"
+        if few
+        else "neuron splitting"
+        if isinstance(net, ReluNetwork)
+        else "range splitting"
+    )
     cpu_seconds = time.process_time() - began_cpu
     meaning = describe(kind)
-    return Verification(answer, witness, method, meaning, subproblems, open, elapsed, cpu_seconds, interrupted)
+    return Verification(
+        answer, witness, method, meaning, subproblems, open, elapsed, cpu_seconds, interrupted
+    )
 
 
 def _prepare_floats(net: "ReluNetwork | TracedNetwork", kind: FloatType) -> bool:
@@ -301,12 +335,16 @@ def _search(
     began = clock()
     relaxed = relax_equations(case)
     if relaxed is not None:  # no point meets an equation by chance: such that almost do are moved
-        attack(net, relaxed, np.random.default_rng(0), ATTACK * seconds, judge.propose, rounds=ROUNDS)
+        attack(
+            net, relaxed, np.random.default_rng(0), ATTACK * seconds, judge.propose, rounds=ROUNDS
+        )
         if judge.witness is not None:
             return "attack", Search(False, None, -np.inf, 1, 1)
         seconds -= clock() - began
     if not _splits_inputs(net):
-        search = search_neurons(net, case, seconds=seconds, propose=judge.propose, finish=judge.finish, threads=threads)
+        search = search_neurons(
+            net, case, seconds=seconds, propose=judge.propose, finish=judge.finish, threads=threads
+        )
         return "neuron splitting", search
     return _search_inputs(net, case, judge, seconds, threads)
 
@@ -327,7 +365,12 @@ def _search_inputs(
 
 
 def _search_boxes(
-    net: ReluNetwork, case: Case, judge: Judge | FloatJudge, boxes: InputSearch, seconds: float, threads: int
+    net: ReluNetwork,
+    case: Case,
+    judge: Judge | FloatJudge,
+    boxes: InputSearch,
+    seconds: float,
+    threads: int,
 ) -> tuple[str, Search]:
     """Boxes, with an attack in between: from the centre, from many starts, by linear programs."""
     ends = clock() + seconds
@@ -335,7 +378,12 @@ def _search_boxes(
     rng = np.random.default_rng(0)
     strikes: tuple[tuple[Callable[[float], np.ndarray | None], float], ...] = (
         (lambda most: attack(net, case, rng, most, judge.propose, rounds=1), LOOKS[0]),
-        (lambda most: attack(net, case, rng, most, judge.propose, rounds=ROUNDS, from_centre=False), LOOKS[1]),
+        (
+            lambda most: attack(
+                net, case, rng, most, judge.propose, rounds=ROUNDS, from_centre=False
+            ),
+            LOOKS[1],
+        ),
         (lambda most: _attack_by_programs(net, case, most, judge), seconds),
     )
     for strike, patience in strikes:
@@ -355,14 +403,20 @@ def _bound_open(net: ReluNetwork, case: Case, boxes: InputSearch) -> float:
         lows, highs = (np.array(ends) for ends in zip(*parts))
         parts = [(lows.min(0), highs.max(0))]
     ball = Inputs.around(case).ball
-    return min((bound_excess(net, case, Inputs(lo, hi, ball)) for lo, hi in parts), default=-math.inf)
+    return min(
+        (bound_excess(net, case, Inputs(lo, hi, ball)) for lo, hi in parts), default=-math.inf
+    )
 
 
-def _attack_by_programs(net: ReluNetwork, case: Case, seconds: float, judge: Judge | FloatJudge) -> np.ndarray | None:
+def _attack_by_programs(
+    net: ReluNetwork, case: Case, seconds: float, judge: Judge | FloatJudge
+) -> np.ndarray | None:
     if all(len(rows) == 1 for rows in case.unsafe):
         return None
     import_module("scipy.optimize")  # it takes a while, and not the time of the attack
-    return attack_by_programs(net, case, np.random.default_rng(0), min(PROGRAMS, seconds), judge.propose)
+    return attack_by_programs(
+        net, case, np.random.default_rng(0), min(PROGRAMS, seconds), judge.propose
+    )
 
 
 def _splits_inputs(net: ReluNetwork) -> bool:

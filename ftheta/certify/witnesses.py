@@ -31,7 +31,9 @@ def write_number(value: Fraction) -> str:
     if rest != 1:
         return f"(/ {_digits(value.numerator)} {_digits(value.denominator)})"
     places = max(twos, fives)
-    digits = _digits(abs(value.numerator) * 2 ** (places - twos) * 5 ** (places - fives)).rjust(places + 1, "0")
+    digits = _digits(abs(value.numerator) * 2 ** (places - twos) * 5 ** (places - fives)).rjust(
+        places + 1, "0"
+    )
     sign = "-" if value < 0 else ""
     return f"{sign}{digits[: len(digits) - places]}.{digits[len(digits) - places :] or '0'}"
 
@@ -86,21 +88,32 @@ def parse_witness(text: str, name: str = "text") -> tuple[Point, Point]:
     source = Source(name, text)
     values: dict[str, dict[int, Fraction]] = {"X": {}, "Y": {}}
     for form, position in _read_pairs(source):
-        match = _VARIABLE.fullmatch(form[0]) if len(form) == 2 and isinstance(form[0], str) else None
+        match = (
+            _VARIABLE.fullmatch(form[0]) if len(form) == 2 and isinstance(form[0], str) else None
+        )
         if match is None or not isinstance(form[1], Fraction):
-            raise source.error(position, "A pair of a variable and its value is expected.", remedy="write (X_0 0.5)")
+            raise source.error(
+                position,
+                "A pair of a variable and its value is expected.",
+                remedy="write (X_0 0.5)",
+            )
         letter, number = match[1], int(match[2])
         if number in values[letter]:
             raise source.error(position, "A variable has two values.", got=form[0])
         values[letter][number] = form[1]
     if not values["X"]:
         raise source.error(
-            0, "The witness has no input.", got=shorten(text[:40]), remedy="write ((X_0 0.5) … (Y_0 1.5))"
+            0,
+            "The witness has no input.",
+            got=shorten(text[:40]),
+            remedy="write ((X_0 0.5) … (Y_0 1.5))",
         )
     for letter, numbers in values.items():
         if numbers and max(numbers) >= len(numbers):
             missing = next(k for k in range(len(numbers)) if k not in numbers)
-            raise source.error(0, f"The witness has no value of {letter}_{missing}.", got=f"{len(numbers)} values")
+            raise source.error(
+                0, f"The witness has no value of {letter}_{missing}.", got=f"{len(numbers)} values"
+            )
     x, y = ([numbers[k] for k in range(len(numbers))] for numbers in values.values())
     return tuple(x), tuple(y)
 
@@ -115,9 +128,15 @@ def _read_pairs(source: Source) -> list[tuple[list, int]]:
             open_forms.append(([], position))
         elif not open_forms:
             if piece != "sat":
-                raise source.error(position, "Everything in a witness stands in parentheses.", got=shorten(piece))
+                raise source.error(
+                    position, "Everything in a witness stands in parentheses.", got=shorten(piece)
+                )
         elif piece != ")":
-            value = parse_number(source, piece, position) if _is_value(piece, open_forms[-1][0]) else piece
+            value = (
+                parse_number(source, piece, position)
+                if _is_value(piece, open_forms[-1][0])
+                else piece
+            )
             open_forms[-1][0].append(value)
         else:
             form, start = open_forms.pop()
@@ -126,7 +145,9 @@ def _read_pairs(source: Source) -> list[tuple[list, int]]:
             elif open_forms:
                 open_forms[-1][0].append(_work_out(source, form, start))
     if open_forms:
-        raise source.error(open_forms[-1][1], "The witness ends inside parentheses: it is truncated.")
+        raise source.error(
+            open_forms[-1][1], "The witness ends inside parentheses: it is truncated."
+        )
     return pairs
 
 
@@ -142,4 +163,6 @@ def _work_out(source: Source, form: list, position: int) -> Fraction:
             return operands[0] / operands[1]
         if operator == "-" and len(operands) == 1:
             return -operands[0]
-    raise source.error(position, "The value is not understood.", remedy="write a decimal, (/ p q) or (- v)")
+    raise source.error(
+        position, "The value is not understood.", remedy="write a decimal, (/ p q) or (- v)"
+    )

@@ -48,7 +48,21 @@ app = App(
 app.command(list_, name="list")
 app.command(range_, name="range")
 ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (graph, pieces, fit, approximate, generate, transport, distance, sweep, course, figure, export, notebook, lab)
+TOOLS = (
+    graph,
+    pieces,
+    fit,
+    approximate,
+    generate,
+    transport,
+    distance,
+    sweep,
+    course,
+    figure,
+    export,
+    notebook,
+    lab,
+)
 for command in (*ANSWERS, *TOOLS, new_theorem, doctor):
     app.command(command)
 app.command(make_completion(app), name="completion")
@@ -56,7 +70,12 @@ app.command(make_completion(app), name="completion")
 
 def _fail(error: FthetaError, as_json: bool) -> int:
     if as_json:
-        parts = {"what": error.what, "where": error.where, "got": str(error.got or ""), "remedy": error.remedy}
+        parts = {
+            "what": error.what,
+            "where": error.where,
+            "got": str(error.got or ""),
+            "remedy": error.remedy,
+        }
         print_json({"error": parts, "exit_code": error.exit_code})
     else:
         print(f"ftheta: {error}", file=sys.stderr)
@@ -76,7 +95,10 @@ def run(words: Sequence[str]) -> int:
     except OutputError as error:
         discard_output()
         remedy = "make room, or send it to a file on another disk"
-        return _fail(UsageError("Standard output cannot be written.", got=error.strerror, remedy=remedy), as_json=False)
+        return _fail(
+            UsageError("Standard output cannot be written.", got=error.strerror, remedy=remedy),
+            as_json=False,
+        )
 
 
 def _attempt(words: Sequence[str]) -> int:
@@ -105,6 +127,10 @@ def _ours(error: Exception) -> FthetaError:
     if isinstance(error, CycloptsError):
         return UsageError(str(error).strip(), remedy="`ftheta --help` lists the commands")
     if isinstance(error, OSError) and error.filename is not None:
-        return UsageError("The system does not let this file be used.", where=str(error.filename), got=error.strerror)
+        return UsageError(
+            "The system does not let this file be used.",
+            where=str(error.filename),
+            got=error.strerror,
+        )
     what = f"Internal error: {type(error).__name__}: {error}"
     return FthetaError(what, remedy="run again with --debug and report the traceback")

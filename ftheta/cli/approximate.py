@@ -71,7 +71,9 @@ def approximate(
 
     target = load(function, takes=(Target,))
     if not isinstance(target, Target):
-        raise SubjectError("A function is needed here.", got=f"{target.name}, a {type(target).__name__}")
+        raise SubjectError(
+            "A function is needed here.", got=f"{target.name}, a {type(target).__name__}"
+        )
     domain = None if box is None else box_of(box, target.dimension)
     with Working("approximating"):
         found = build(

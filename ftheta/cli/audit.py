@@ -79,7 +79,12 @@ def audit(
 
     places = _places(out, format)
     thresholds = read_thresholds(require if require is not None else project_thresholds(Path.cwd()))
-    chosen: dict[str, Any] = {"budget": budget, "only": only or (), "skip": skip or (), "seed": seed}
+    chosen: dict[str, Any] = {
+        "budget": budget,
+        "only": only or (),
+        "skip": skip or (),
+        "seed": seed,
+    }
     chosen |= {"labels": labels, "until": until, "train": train, "role": role}
     document, audits = _document(subject, against, data, chosen, thresholds)
     try:
@@ -90,7 +95,10 @@ def audit(
         return error.exit_code
     _show(document, written[0] if written else None, json)
     for finding in _unusable(document):
-        print(f"ftheta: {finding.says}\n  {finding.basis}\n  remedy: {finding.remedy}", file=sys.stderr)
+        print(
+            f"ftheta: {finding.says}\n  {finding.basis}\n  remedy: {finding.remedy}",
+            file=sys.stderr,
+        )
     return _code(document, audits, strict)
 
 
@@ -102,10 +110,14 @@ def _places(out: Path | None, format: str | None) -> list[Path]:
     for word in words:
         if word not in FORMS:
             raise UsageError(
-                "Unknown form of a report.", got=word, remedy=suggest(word, FORMS, f"one of {', '.join(FORMS)}")
+                "Unknown form of a report.",
+                got=word,
+                remedy=suggest(word, FORMS, f"one of {', '.join(FORMS)}"),
             )
     stem = out or Path("report.html")
-    places = [stem.with_suffix(FORMS[word]) for word in words] if words else [] if out is None else [out]
+    places = (
+        [stem.with_suffix(FORMS[word]) for word in words] if words else [] if out is None else [out]
+    )
     for place in places:
         ensure_savable(place, AUDITS)
     return places
@@ -122,12 +134,20 @@ def _show(document: Audit | Comparison, report: Path | None, json: bool) -> None
         print("\n".join(annotations(document)))
     from ftheta.report.audit_card import audit_card, comparison_card
 
-    card = audit_card(document, report) if isinstance(document, Audit) else comparison_card(document, report)
+    card = (
+        audit_card(document, report)
+        if isinstance(document, Audit)
+        else comparison_card(document, report)
+    )
     console().print(card)
 
 
 def _document(
-    subject: str, against: str | None, data: str | None, chosen: dict[str, Any], thresholds: "tuple[Threshold, ...]"
+    subject: str,
+    against: str | None,
+    data: str | None,
+    chosen: dict[str, Any],
+    thresholds: "tuple[Threshold, ...]",
 ) -> tuple[Audit | Comparison, list[Audit]]:
     """What was found, with what became of the thresholds, and the audits in it."""
     from ftheta.auditing.comparing import compare
@@ -136,9 +156,13 @@ def _document(
 
     with Working("auditing") as working:
         if against is None:
-            found = run_audit(subject, data, **chosen, progress=working.advance, on_finding=working.show)
+            found = run_audit(
+                subject, data, **chosen, progress=working.advance, on_finding=working.show
+            )
             return require(found, thresholds), [found]
-        both = compare(subject, against, data, **chosen, progress=working.advance, on_finding=working.show)
+        both = compare(
+            subject, against, data, **chosen, progress=working.advance, on_finding=working.show
+        )
         return require(both, thresholds), [both.before, both.after]
 
 

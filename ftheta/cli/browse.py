@@ -23,7 +23,9 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
     chapters = list(dict.fromkeys(e["chapter"] for e in index().values()))
     if chapter is not None and chapter not in chapters:
         raise UsageError(
-            "Unknown chapter.", got=chapter, remedy=suggest(chapter, chapters, f"choose one of {', '.join(chapters)}")
+            "Unknown chapter.",
+            got=chapter,
+            remedy=suggest(chapter, chapters, f"choose one of {', '.join(chapters)}"),
         )
     entries = [e for e in index().values() if chapter in (None, e["chapter"])]
     if words:
@@ -34,7 +36,10 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
         print_json([{k: e[k] for k in _LISTED} for e in entries])
         return 0
     if not entries:
-        console().print(f"No theorem is found by “{' '.join(words)}”. `ftheta list` names them all.", markup=False)
+        console().print(
+            f"No theorem is found by “{' '.join(words)}”. `ftheta list` names them all.",
+            markup=False,
+        )
         return 0
     from rich.markup import escape
     from rich.table import Table
@@ -53,7 +58,11 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
 
 
 def show(
-    id: str, *, json: Json = False, latex: Annotated[bool, Flag] = False, bibtex: Annotated[bool, Flag] = False
+    id: str,
+    *,
+    json: Json = False,
+    latex: Annotated[bool, Flag] = False,
+    bibtex: Annotated[bool, Flag] = False,
 ) -> int:
     """Print a theorem: gist, statement, hypotheses, knobs, presets, sources, and errata in the sources.
 
@@ -89,7 +98,10 @@ def _print_for_a_paper(entry: dict[str, Any], latex: bool, bibtex: bool) -> None
         from ftheta.catalogue.bibliography import references
 
         known = references()
-        print("\n".join(entry_for(key) if key in known else f"% {key}\n" for key in entry["sources"]), end="")
+        print(
+            "\n".join(entry_for(key) if key in known else f"% {key}\n" for key in entry["sources"]),
+            end="",
+        )
 
 
 def doctor(*, json: Json = False) -> int:
@@ -106,7 +118,9 @@ def doctor(*, json: Json = False) -> int:
     for column in ("package", "version", "part", "what it is for"):
         table.add_column(column)
     for row in report["packages"]:
-        table.add_row(row["name"], row["version"] or "[yellow]not installed[/]", row["part"], row["purpose"])
+        table.add_row(
+            row["name"], row["version"] or "[yellow]not installed[/]", row["part"], row["purpose"]
+        )
     out = console()
     out.print(
         f"ftheta {report['ftheta']} on Python {report['python']}, {report['platform']}, {report['cores']} cores\n"

@@ -46,7 +46,9 @@ def _choose(command: Callable[..., Any], choices: dict[str, Any]) -> Callable[..
 
     signature = inspect.signature(command)
     parameters = [
-        p.replace(annotation=choices[p.name]) if p.name in choices and p.kind is p.POSITIONAL_OR_KEYWORD else p
+        p.replace(annotation=choices[p.name])
+        if p.name in choices and p.kind is p.POSITIONAL_OR_KEYWORD
+        else p
         for p in signature.parameters.values()
     ]
     same.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -99,15 +99,26 @@ def pieces(
         found = facts(cells)
     if out is not None:
         marked = rows if rows is not None and rows.y is not None and colour == "class" else None
-        save(cells.chart(colour, boundary=boundary, data=marked if cells.dimension == 2 else None), out)
+        save(
+            cells.chart(colour, boundary=boundary, data=marked if cells.dimension == 2 else None),
+            out,
+        )
     if json:
-        told = lambda fact: fact if isinstance(fact, str) else {"lo": fact.lo, "hi": fact.hi, "basis": str(fact.basis)}
+        told = lambda fact: (
+            fact
+            if isinstance(fact, str)
+            else {"lo": fact.lo, "hi": fact.hi, "basis": str(fact.basis)}
+        )
         print_json({name: told(fact) for name, fact in found.items()})
     else:
         from ftheta.report.numbers import enclosure
 
         console().print(f"[bold]{net.name}[/]: {cells!r}")
-        console().print("\n".join(f"  {k}: {v if isinstance(v, str) else enclosure(v)}" for k, v in found.items()))
+        console().print(
+            "\n".join(
+                f"  {k}: {v if isinstance(v, str) else enclosure(v)}" for k, v in found.items()
+            )
+        )
     return 0
 
 
@@ -181,8 +192,17 @@ def fit(
     savable(out)
     worst = read_robust(robust, epsilon, norm, clip, ramp)
     rows = load_as(Dataset, data, labels=labels)
-    how = {"loss": loss, "optimiser": optimiser, "step": step, "steps": steps, "batch": batch, "seed": seed}
-    trained = train(rows, widths, activation, **how, robust=worst, checkpoint=checkpoint, resume=resume)
+    how = {
+        "loss": loss,
+        "optimiser": optimiser,
+        "step": step,
+        "steps": steps,
+        "batch": batch,
+        "seed": seed,
+    }
+    trained = train(
+        rows, widths, activation, **how, robust=worst, checkpoint=checkpoint, resume=resume
+    )
     if out is not None:
         trained.save(out)
     if json:

@@ -48,7 +48,9 @@ def course(
         return _list(built_in_courses(), json)
     found = find(name)
     if section is not None and not 1 <= section <= len(found.sections):
-        raise UsageError("There is no such section.", got=section, remedy=f"give 1 to {len(found.sections)}")
+        raise UsageError(
+            "There is no such section.", got=section, remedy=f"give 1 to {len(found.sections)}"
+        )
     if handout is not None:
         return _print(found, handout, pictures)
     if json:
@@ -63,7 +65,12 @@ def _list(courses: "Mapping[str, Course]", json: bool) -> int:
     if json:
         print_json(
             [
-                {"name": name, "title": c.title, "by": c.by, "sections": [s.title for s in c.sections]}
+                {
+                    "name": name,
+                    "title": c.title,
+                    "by": c.by,
+                    "sections": [s.title for s in c.sections],
+                }
                 | {"theorems": [page.theorem for page in c.pages]}
                 for name, c in courses.items()
             ]

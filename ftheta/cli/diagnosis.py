@@ -43,7 +43,9 @@ def diagnose() -> dict[str, Any]:
         "ftheta": version("ftheta"),
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "packages": rows,
         "plugins": _plugins(),
         "plugin_problems": [str(problem) for problem in plugins().problems],
@@ -66,4 +68,9 @@ def _row(requirement: str) -> dict[str, Any]:
         found = version(name)
     except PackageNotFoundError:
         found = None
-    return {"name": name, "version": found, "part": extra[1] if extra else "base", "purpose": _PURPOSE.get(name, "")}
+    return {
+        "name": name,
+        "version": found,
+        "part": extra[1] if extra else "base",
+        "purpose": _PURPOSE.get(name, ""),
+    }

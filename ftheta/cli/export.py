@@ -57,7 +57,9 @@ def export(
         raise UsageError("The file exists already.", where=str(interactive), remedy=remedy)
     made, reached = _make(entry, knob, positions, preset, seed, force, knobs)
     interactive.write_text(made, encoding="utf-8")
-    print(f"{interactive}: {reached} positions, {len(made.encode()) / 1e6:.1f} MB; open it in any browser")
+    print(
+        f"{interactive}: {reached} positions, {len(made.encode()) / 1e6:.1f} MB; open it in any browser"
+    )
     return 0
 
 
@@ -79,7 +81,9 @@ def _make(
         remedy = suggest(preset, entry["presets"], f"choose one of {', '.join(entry['presets'])}")
         raise UsageError("There is no such preset.", got=preset, remedy=remedy)
     given = {name.replace("-", "_"): value for name, value in knobs.items()}
-    standing: dict[str, Any] = parse_knobs(settings, knobs_of(settings, entry["presets"].get(preset, {}), given))
+    standing: dict[str, Any] = parse_knobs(
+        settings, knobs_of(settings, entry["presets"].get(preset, {}), given)
+    )
     moved = choose_knob(settings, knob)
     values = positions_of(moved, count, standing[moved.name])
     from ftheta.checking import check
@@ -89,7 +93,9 @@ def _make(
     for i, value in enumerate(values, 1):
         with Working(f"{entry['id']} at {option_of(moved)} {value} ({i} of {len(values)})"):
             try:
-                result = check(entry["id"], seed=seed, force=force, **{**standing, moved.name: value})
+                result = check(
+                    entry["id"], seed=seed, force=force, **{**standing, moved.name: value}
+                )
             except FthetaError as error:
                 result = error
         found.append(Position(value, result))

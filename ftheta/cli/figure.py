@@ -70,7 +70,9 @@ def figure(
         if length is not None:
             read_length(length)
     if id.lower().endswith(".json"):
-        result = _read(Path(id), refused=[*knobs, *(("preset",) if preset else ()), *(("on",) if on else ())])
+        result = _read(
+            Path(id), refused=[*knobs, *(("preset",) if preset else ()), *(("on",) if on else ())]
+        )
     else:
         result = _check(id, on, data, preset, seed, force, knobs)
     chosen = choose_chart(result, chart)
@@ -81,7 +83,13 @@ def figure(
 
 
 def _check(
-    id: str, on: str | None, data: str | None, preset: str | None, seed: int, force: bool, knobs: dict[str, Any]
+    id: str,
+    on: str | None,
+    data: str | None,
+    preset: str | None,
+    seed: int,
+    force: bool,
+    knobs: dict[str, Any],
 ) -> "Result":
     entry = entry_of(id)
     if data is not None and any(knob["name"] == "data" for knob in entry["knobs"]):
@@ -100,12 +108,22 @@ def _read(path: Path, refused: list[str]) -> "Result":
 
     if refused:
         remedy = "name the theorem instead of the file, or leave the options away"
-        raise UsageError("A result that was saved has its options already.", got=", ".join(refused), remedy=remedy)
+        raise UsageError(
+            "A result that was saved has its options already.",
+            got=", ".join(refused),
+            remedy=remedy,
+        )
     if not path.is_file():
-        raise SubjectError("There is no such file.", got=str(path), remedy="write one: ftheta check ID --out FILE.json")
+        raise SubjectError(
+            "There is no such file.",
+            got=str(path),
+            remedy="write one: ftheta check ID --out FILE.json",
+        )
     document = from_json(path.read_bytes())
     if not isinstance(document, Result):
-        raise SubjectError("This is not the result of one theorem.", where=str(path), got=type(document).__name__)
+        raise SubjectError(
+            "This is not the result of one theorem.", where=str(path), got=type(document).__name__
+        )
     return document
 
 
@@ -121,12 +139,16 @@ def choose_chart(result: "Result", wanted: str) -> "Chart":
         raise UsageError("This result has no chart.", where=result.id, remedy=remedy)
     if wanted.isdecimal():
         if not 1 <= int(wanted) <= len(charts):
-            raise UsageError("There is no chart of this number.", got=wanted, remedy=f"choose one of {listed}")
+            raise UsageError(
+                "There is no chart of this number.", got=wanted, remedy=f"choose one of {listed}"
+            )
         return charts[int(wanted) - 1]
     start = letters(wanted).lower()
     found = [c for c, title in zip(charts, titles) if title.lower() == start]
     found = found or [c for c, title in zip(charts, titles) if title.lower().startswith(start)]
     if len(found) != 1:
         what = "Several charts begin so." if found else "There is no chart of this title."
-        raise UsageError(what, got=wanted, remedy=suggest(wanted, titles, f"choose one of {listed}"))
+        raise UsageError(
+            what, got=wanted, remedy=suggest(wanted, titles, f"choose one of {listed}")
+        )
     return found[0]

@@ -53,7 +53,11 @@ def generate(
     if out is not None and out.suffix not in (".csv", ".npy"):
         raise UsageError("Rows are written as .csv or .npy.", got=out.name, remedy="--out rows.csv")
     if kind not in KINDS:
-        raise UsageError("There is no such kind.", got=kind, remedy=suggest(kind, KINDS, f"one of {', '.join(KINDS)}"))
+        raise UsageError(
+            "There is no such kind.",
+            got=kind,
+            remedy=suggest(kind, KINDS, f"one of {', '.join(KINDS)}"),
+        )
     if n < 1:
         raise UsageError("At least one row is made.", got=n)
     given = load_as(Dataset, data)
@@ -71,7 +75,13 @@ def generate(
             np.save(out, made)
         else:
             np.savetxt(out, made, delimiter=",", header=header, comments="", fmt="%.9g")
-    facts = {"rows": len(made), "entries": made.shape[1], "kind": kind, **facts, "out": str(out or "")}
+    facts = {
+        "rows": len(made),
+        "entries": made.shape[1],
+        "kind": kind,
+        **facts,
+        "out": str(out or ""),
+    }
     if json:
         print_json(facts)
     else:

@@ -15,7 +15,15 @@ from .common import print_json
 if TYPE_CHECKING:
     from ftheta.certify.searches import Verification
 
-HEADER: tuple[str, ...] = ("onnx", "vnnlib", "answer", "verdict", "seconds", "cpu_seconds", "method")
+HEADER: tuple[str, ...] = (
+    "onnx",
+    "vnnlib",
+    "answer",
+    "verdict",
+    "seconds",
+    "cpu_seconds",
+    "method",
+)
 INTERRUPTED = 130
 
 Row = dict[str, str]
@@ -88,7 +96,12 @@ class _Batch:
     """Instances of one list, with what holds for all of them."""
 
     def __init__(
-        self, folder: Path, witnesses: Path | None, seconds: float, budget: float, meaning: str | None
+        self,
+        folder: Path,
+        witnesses: Path | None,
+        seconds: float,
+        budget: float,
+        meaning: str | None,
     ) -> None:
         self.folder = folder
         self.witnesses = witnesses
@@ -114,7 +127,9 @@ class _Batch:
             try:
                 query = read_query(self.folder / property)
                 path = str(self.folder / network)
-                ask = partial(verify, path, query, budget=seconds, threads=threads, meaning=self.meaning)
+                ask = partial(
+                    verify, path, query, budget=seconds, threads=threads, meaning=self.meaning
+                )
                 result = decide_in_time(ask, seconds)
             except FthetaError as error:
                 yield k, _failed_row(network, property, error.what)
@@ -171,7 +186,9 @@ class _Batch:
 
 def _say_how_to_go_on(done: int, all: int, out: Path | None) -> None:
     kept = (
-        f"kept in {out}: the same command goes on with the others" if out is not None else "not kept: give --out FILE"
+        f"kept in {out}: the same command goes on with the others"
+        if out is not None
+        else "not kept: give --out FILE"
     )
     print(f"ftheta: interrupted; {done} of {all} instances are done and {kept}", file=sys.stderr)
 
@@ -193,7 +210,9 @@ def _read_instances(path: Path) -> Iterator[tuple[str, str]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("The list of instances cannot be read.", where=str(path), got=f"{error}") from error
+        raise UsageError(
+            "The list of instances cannot be read.", where=str(path), got=f"{error}"
+        ) from error
     for number, row in enumerate(csv.reader(text.splitlines()), 1):
         if not row or (number == 1 and row[0].strip() == "onnx"):
             continue
@@ -213,7 +232,9 @@ def _read_results(path: Path) -> dict[tuple[str, str], dict[str, str]]:
         return {}
     with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if set(row) == set(HEADER)]
-    return {(row["onnx"], row["vnnlib"]): row for row in rows if row["verdict"] in ("holds", "refuted")}
+    return {
+        (row["onnx"], row["vnnlib"]): row for row in rows if row["verdict"] in ("holds", "refuted")
+    }
 
 
 def _append(path: Path, row: dict[str, str]) -> None:

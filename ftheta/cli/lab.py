@@ -52,14 +52,18 @@ def lab(
 
     id = entry_of(theorem)["id"] if theorem else None
     if workers < 1:
-        raise UsageError("The lab needs a worker.", got=f"--workers {workers}", remedy="give 1 or more")
+        raise UsageError(
+            "The lab needs a worker.", got=f"--workers {workers}", remedy="give 1 or more"
+        )
     if course is not None:
         from ftheta.courses import course as find
 
         find(course)  # a mistake in a course is told here, with its line
     if classroom and subject is not None:
         remedy = "leave --on out, or --classroom: a class sees the built-in subjects"
-        raise UsageError("In classroom mode there are no files.", got=f"--on {subject}", remedy=remedy)
+        raise UsageError(
+            "In classroom mode there are no files.", got=f"--on {subject}", remedy=remedy
+        )
     if subject is not None:
         from ftheta.subjects.resolve import load
 

@@ -69,5 +69,7 @@ def _read_box(words: str) -> tuple[float, float]:
     try:
         low, high = (float(word) for word in words.split(","))
     except ValueError:
-        raise UsageError("A box is two numbers with a comma.", got=words, remedy="write --box=-1,1") from None
+        raise UsageError(
+            "A box is two numbers with a comma.", got=words, remedy="write --box=-1,1"
+        ) from None
     return low, high

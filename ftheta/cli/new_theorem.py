@@ -28,14 +28,20 @@ def new_theorem(name: str, *, package: str | None = None, out: Path | None = Non
     id = _check_name(name, "theorem")
     if id in index():
         owner = index()[id]["package"]
-        raise UsageError("There is a theorem of this id.", got=f"{id}, of {owner}", remedy="choose another name")
+        raise UsageError(
+            "There is a theorem of this id.", got=f"{id}, of {owner}", remedy="choose another name"
+        )
     package = _check_name(package or f"ftheta-{id}", "package")
     folder = out or Path(package)
     if folder.exists() or folder.is_symlink():
-        raise UsageError("The folder exists already.", where=str(folder), remedy="name another one with --out")
+        raise UsageError(
+            "The folder exists already.", where=str(folder), remedy="name another one with --out"
+        )
     if not folder.absolute().parent.is_dir():
         raise UsageError(
-            "The folder around it does not exist.", where=str(folder), remedy=f"make {folder.parent} first"
+            "The folder around it does not exist.",
+            where=str(folder),
+            remedy=f"make {folder.parent} first",
         )
     for place, text in skeleton(id, package).items():
         path = folder / place
@@ -76,8 +82,14 @@ def _check_name(name: str, what: str) -> str:
         remedy = "small letters, digits and single hyphens, a letter first, such as my-theorem"
         raise UsageError(f"This cannot be the name of a {what}.", got=name, remedy=remedy)
     module = wanted.replace("-", "_")
-    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("ftheta", "tests", "test"):
+    if (
+        keyword.iskeyword(module)
+        or module in sys.stdlib_module_names
+        or module in ("ftheta", "tests", "test")
+    ):
         raise UsageError(
-            f"This cannot be the name of a {what}.", got=name, remedy="Python has it already: choose another"
+            f"This cannot be the name of a {what}.",
+            got=name,
+            remedy="Python has it already: choose another",
         )
     return wanted

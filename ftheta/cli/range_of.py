@@ -41,8 +41,14 @@ def range_(
     code = interrupts.EXIT_CODE if found.interrupted else 0
     if json:
         names = ("lo", "least", "greatest", "hi")
-        print_json({name: getattr(found, name).tolist() for name in names} | {"is_tight": found.is_tight})
+        print_json(
+            {name: getattr(found, name).tolist() for name in names} | {"is_tight": found.is_tight}
+        )
         return code
-    for j, (lo, least, greatest, hi) in enumerate(zip(found.lo, found.least, found.greatest, found.hi)):
-        print(f"output {j}: least between {lo:.9g} and {least:.9g}, greatest between {greatest:.9g} and {hi:.9g}")
+    for j, (lo, least, greatest, hi) in enumerate(
+        zip(found.lo, found.least, found.greatest, found.hi)
+    ):
+        print(
+            f"output {j}: least between {lo:.9g} and {least:.9g}, greatest between {greatest:.9g} and {hi:.9g}"
+        )
     return code

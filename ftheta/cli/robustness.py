@@ -76,7 +76,11 @@ def robustness(
 
     network = load_as(Network, subject)
     given = load_as(Dataset, data, labels=labels)
-    chosen = given if rows is None else replace(given, x=given.x[:rows], y=None if given.y is None else given.y[:rows])
+    chosen = (
+        given
+        if rows is None
+        else replace(given, x=given.x[:rows], y=None if given.y is None else given.y[:rows])
+    )
     with Working("perturbing"):
         found = measure(
             network,

@@ -71,9 +71,15 @@ def _ensure_new(out: Path, subject: str, force: bool) -> None:
 
     ensure_savable(out, SUFFIXES)
     if Path(subject).exists() and out.exists() and Path(subject).samefile(out):
-        raise UsageError("This would overwrite the network itself.", where=str(out), remedy="choose another name")
+        raise UsageError(
+            "This would overwrite the network itself.", where=str(out), remedy="choose another name"
+        )
     if out.exists() and not force:
-        raise UsageError("The file is there already.", where=str(out), remedy="choose another name, or add --force")
+        raise UsageError(
+            "The file is there already.",
+            where=str(out),
+            remedy="choose another name, or add --force",
+        )
 
 
 def _read_box(net: "Network", words: str) -> tuple[Any, str]:
@@ -99,7 +105,9 @@ def _read_box(net: "Network", words: str) -> tuple[Any, str]:
             remedy="give rows like those that the network is used on",
         )
     if not np.isfinite(rows).all():
-        raise SubjectError("The data are not finite.", where=words, got="NaN or infinity", remedy="drop those rows")
+        raise SubjectError(
+            "The data are not finite.", where=words, got="NaN or infinity", remedy="drop those rows"
+        )
     return (rows.min(0), rows.max(0)), f"the box around the {len(rows):,} rows of {data.name}"
 
 
@@ -120,7 +128,10 @@ def _choose_precision(net: "Network", asked: str | None) -> "Precision":
     if asked is not None:
         raise UsageError("Unknown precision.", got=asked, remedy="choose float32 or float64")
     with np.errstate(over="ignore"):
-        short = all(np.array_equal(leaf, np.asarray(leaf).astype(np.float32)) for leaf in tree_leaves(net.params))
+        short = all(
+            np.array_equal(leaf, np.asarray(leaf).astype(np.float32))
+            for leaf in tree_leaves(net.params)
+        )
     return "float32" if short else "float64"
 
 
@@ -134,11 +145,18 @@ def _input_shape(subject: str, known: tuple[int, ...]) -> tuple[int, ...]:
         return known
     dims = read_program(Path(subject)).inputs[0].dims or ()
     own = tuple(n for n in dims[1:] if n is not None)
-    return own if dims[:1] in ((None,), (1,)) and len(own) == len(dims) - 1 and prod(own) == prod(known) else known
+    return (
+        own
+        if dims[:1] in ((None,), (1,)) and len(own) == len(dims) - 1 and prod(own) == prod(known)
+        else known
+    )
 
 
 def _write(
-    found: "Simplified", out: Path, precision: "Precision", shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    found: "Simplified",
+    out: Path,
+    precision: "Precision",
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> None:
     """Write the network, read it again, and compare both at two corners of the box, in rationals."""
     from ftheta.networks.onnx.write import store, to_bytes
@@ -155,10 +173,16 @@ def _write(
     wanted = exact_network_of(found.network)
     for corner in (found.proof.low, found.proof.high):
         if again(corner) != wanted(corner):
-            raise SubjectError("The file that was written is another function.", where=str(out), remedy="report this")
+            raise SubjectError(
+                "The file that was written is another function.",
+                where=str(out),
+                remedy="report this",
+            )
 
 
-def _describe(found: "Simplified", net: "Network", told: str, precision: str, out: Path | None) -> dict[str, Any]:
+def _describe(
+    found: "Simplified", net: "Network", told: str, precision: str, out: Path | None
+) -> dict[str, Any]:
     count = lambda parts: sum(map(len, parts))
     sizes = lambda network: {
         "widths": list(network.widths),
@@ -190,7 +214,10 @@ def _in_words(document: dict[str, Any]) -> str:
     before, after = document["before"], document["after"]
     widths = [" – ".join(map(str, part["widths"])) for part in (before, after)]
     names = ("dead", "linear", "replaced", "constant", "copies", "unused")
-    counts = ", ".join(f"{document[name]:,} {name}" for name in names if document[name]) or "no dead or linear ones"
+    counts = (
+        ", ".join(f"{document[name]:,} {name}" for name in names if document[name])
+        or "no dead or linear ones"
+    )
     fewer = f"{before['neurons']:,} neurons are {after['neurons']:,}"
     told = fewer if before["widths"] != after["widths"] else "no neuron can be left out"
     lines = [

@@ -57,7 +57,9 @@ def sweep(
     from ftheta.sweeps.table import ensure_savable
 
     if what is None:
-        raise UsageError("What shall be swept?", remedy="give a .toml file or package.module:function")
+        raise UsageError(
+            "What shall be swept?", remedy="give a .toml file or package.module:function"
+        )
     if out is not None:
         ensure_savable(out)
     from ftheta.subjects import Dataset
@@ -66,7 +68,9 @@ def sweep(
     asked = request_of(what, import_object, lambda words: load_as(Dataset, words))
     if grid and not isinstance(asked.grid, dict):
         remedy = "write [grid] with one line per setting, or leave --grid out"
-        raise UsageError("The grid of the file is a list, which --grid cannot add to.", got=what, remedy=remedy)
+        raise UsageError(
+            "The grid of the file is a list, which --grid cannot add to.", got=what, remedy=remedy
+        )
     found = run(
         asked.train,
         asked.grid | grid_of(grid) if grid else asked.grid,
@@ -102,7 +106,9 @@ def _status(store: Path | None, json: bool) -> int:
     from ftheta.sweeps import Store
 
     if store is None or not store.is_file():
-        raise UsageError("There is no such store.", got=store, remedy="give --store runs.db, the file of a sweep")
+        raise UsageError(
+            "There is no such store.", got=store, remedy="give --store runs.db, the file of a sweep"
+        )
     with Store(store) as home:
         studies = home.studies()
     if json:

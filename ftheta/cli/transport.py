@@ -37,7 +37,9 @@ def transport(
         Write the plan (row, column, mass) to a .csv file.
     """
     if out is not None and out.suffix.lower() != ".csv":
-        raise UsageError("The plan is written as a table.", got=str(out), remedy="end the name in .csv")
+        raise UsageError(
+            "The plan is written as a table.", got=str(out), remedy="end the name in .csv"
+        )
     from ftheta.transport import transport as solve
 
     first = _read(x)
@@ -53,7 +55,9 @@ def transport(
     return 0
 
 
-def distance(x: str, y: str, *, kind: str = "w1", confidence: float = 0.95, seed: int = 0, json: Json = False) -> int:
+def distance(
+    x: str, y: str, *, kind: str = "w1", confidence: float = 0.95, seed: int = 0, json: Json = False
+) -> int:
     """Compare two samples: how far apart they are, an interval for their laws, and a p-value for one law.
 
     Parameters

@@ -105,7 +105,10 @@ def verify(
     """
     if instances is not None:
         if first is not None or second is not None or network:
-            raise UsageError("A list of instances names its networks itself.", got=f"{first or network} {second or ''}")
+            raise UsageError(
+                "A list of instances names its networks itself.",
+                got=f"{first or network} {second or ''}",
+            )
         from .instances import verify_instances
 
         return verify_instances(
@@ -130,11 +133,16 @@ def verify(
         from ftheta.verifying.networks import read_network
 
         if first is None or second is not None or network:
-            raise UsageError("A property of options is about one network.", got=f"{first} {second or network or ''}")
+            raise UsageError(
+                "A property of options is about one network.",
+                got=f"{first} {second or network or ''}",
+            )
         net = read_network(first)
         asked = _read_behaviour(net, box, increasing, decreasing, convex, close, eps)
         with _clock(seconds, progress):
-            result = decide_in_time(lambda: decide(net, asked, budget=seconds, threads=threads), seconds)
+            result = decide_in_time(
+                lambda: decide(net, asked, budget=seconds, threads=threads), seconds
+            )
         _print_behaviour(result, json)
         return INTERRUPTED if result.interrupted else EXIT[result.answer]
     networks, path = _choose_files(first, second, network)
@@ -160,7 +168,12 @@ def _clock(seconds: float, shown: bool | None) -> Iterator[None]:
     def draw() -> None:
         while not is_over.wait(0.5):
             left = max(ends - time.monotonic(), 0.0)
-            print(f"\r\x1b[2Ksearching · at most {left:.0f} s left", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\x1b[2Ksearching · at most {left:.0f} s left",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     thread = threading.Thread(target=draw, daemon=True)
     thread.start()
@@ -177,7 +190,9 @@ def _choose_workers(words: str | None) -> int | str | None:
     return int(words) if words is not None and words.isdecimal() and len(words) < 10 else words
 
 
-def _choose_files(first: str | None, second: str | None, named: list[str] | None) -> tuple[Any, str]:
+def _choose_files(
+    first: str | None, second: str | None, named: list[str] | None
+) -> tuple[Any, str]:
     """The networks, one or by name, and the file with the property."""
     if named and first is not None and second is None:
         return _name_networks(named), first
@@ -187,14 +202,19 @@ def _choose_files(first: str | None, second: str | None, named: list[str] | None
         return {}, first
     raise UsageError(
         "A network and a property are needed, or a query and its networks.",
-        got=" ".join(filter(None, (first, second, *(f"--network {words}" for words in named or ())))),
+        got=" ".join(
+            filter(None, (first, second, *(f"--network {words}" for words in named or ())))
+        ),
         remedy="ftheta verify net.onnx prop.vnnlib, ftheta verify query.vnnlib --network f=a.onnx, or --instances FILE",
     )
 
 
 def _choose_meaning(real: bool, meaning: str | None) -> str | None:
     if real and meaning not in (None, "real"):
-        raise UsageError("The answer is either about real numbers or about floats.", got=f"--real --meaning {meaning}")
+        raise UsageError(
+            "The answer is either about real numbers or about floats.",
+            got=f"--real --meaning {meaning}",
+        )
     return "real" if real else meaning
 
 
@@ -208,9 +228,15 @@ def _name_networks(words: list[str]) -> dict[str, str]:
     for word in words:
         name, equals, path = word.partition("=")
         if not (equals and name and path):
-            raise UsageError("A network of a query is given by its name and its file.", got=word, remedy="f=a.onnx")
+            raise UsageError(
+                "A network of a query is given by its name and its file.",
+                got=word,
+                remedy="f=a.onnx",
+            )
         if name in found:
-            raise UsageError("A network of the query has two files.", got=f"{name}={found[name]} and {word}")
+            raise UsageError(
+                "A network of the query has two files.", got=f"{name}={found[name]} and {word}"
+            )
         found[name] = path
     return found
 
@@ -220,7 +246,8 @@ def _print_result(result: "Verification", query: "Query", as_json: bool) -> None
         print_json(_document(result))
         return
     is_new = query.version[0] >= 2
-    print("timed-out" if result.answer == "timeout" and is_new else result.answer)  # the word of VNN-LIB 2.0
+    # the word of VNN-LIB 2.0
+    print("timed-out" if result.answer == "timeout" and is_new else result.answer)
     if result.witness is not None:
         print(_witness_text(result, query), end="")
     _print_note(result)
@@ -248,7 +275,9 @@ def _read_behaviour(
             remedy="such as --box=0,1 with --increasing 0,2, or with --convex, or with --close other.onnx --eps 0.01",
         )
     if (close is None) != (eps is None):
-        raise UsageError("--close and --eps belong together.", remedy="for example --close other.onnx --eps 0.01")
+        raise UsageError(
+            "--close and --eps belong together.", remedy="for example --close other.onnx --eps 0.01"
+        )
     ends = read_box_for(net, box)
     if convex:
         return Convex(ends)
@@ -261,7 +290,9 @@ def _numbers(words: str | None) -> list[int]:
     try:
         return [] if words is None else [int(word) for word in words.split(",")]
     except ValueError:
-        raise UsageError("Inputs are given by their numbers.", got=words, remedy="write --increasing 0,2") from None
+        raise UsageError(
+            "Inputs are given by their numbers.", got=words, remedy="write --increasing 0,2"
+        ) from None
 
 
 def _print_behaviour(result: "Verification", as_json: bool) -> None:
@@ -274,7 +305,9 @@ def _print_behaviour(result: "Verification", as_json: bool) -> None:
     points = getattr(found, "points", (found.x,) if found is not None else ())
     values = getattr(found, "values", (found.y,) if found is not None else ())
     for x, y in zip(points, values):
-        print(f"x = {' '.join(f'{float(v):.9g}' for v in x)}  y = {' '.join(f'{float(v):.9g}' for v in y)}")
+        print(
+            f"x = {' '.join(f'{float(v):.9g}' for v in x)}  y = {' '.join(f'{float(v):.9g}' for v in y)}"
+        )
     if getattr(found, "says", ""):
         print(found.says)  # type: ignore[union-attr]
     _print_note(result)
@@ -292,7 +325,11 @@ def _document(result: "Verification") -> dict[str, Any]:
     point = result.witness
     found = None
     if point is not None:
-        found = {"x": [str(v) for v in point.x], "y": [str(v) for v in point.y], "within": str(point.within)}
+        found = {
+            "x": [str(v) for v in point.x],
+            "y": [str(v) for v in point.y],
+            "within": str(point.within),
+        }
     return {
         "document": "verification",
         "schema": 1,

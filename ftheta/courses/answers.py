@@ -18,7 +18,9 @@ def differences(exercise: Exercise, result: Result) -> list[str]:
     for name, stated in exercise.numbers.items():
         enclosure = result.numbers.get(name)
         if enclosure is None:
-            found.append(f"there is no number “{name}”; there are {', '.join(result.numbers) or 'none'}")
+            found.append(
+                f"there is no number “{name}”; there are {', '.join(result.numbers) or 'none'}"
+            )
         elif not isclose(enclosure.middle, stated, rel_tol=RELATIVE, abs_tol=ABSOLUTE):
             found.append(f"{name} is {enclosure.middle:.6g}, stated: {stated:.6g}")
     return found

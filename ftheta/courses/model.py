@@ -55,7 +55,9 @@ class _Run(_Strict):
             presets = self.entry["presets"]
             if self.preset and self.preset not in presets:
                 remedy = suggest(self.preset, presets, f"choose one of {', '.join(presets)}")
-                raise UsageError(f"{self.theorem} has no such preset.", got=self.preset, remedy=remedy)
+                raise UsageError(
+                    f"{self.theorem} has no such preset.", got=self.preset, remedy=remedy
+                )
             parse_knobs(settings_of(self.entry), self.knobs)
         return self
 
@@ -132,8 +134,16 @@ class Course(_Strict):
         if not isinstance(data, dict) or not isinstance(data.get("section"), list):
             return data
         sections = [section for section in data["section"] if isinstance(section, dict)]
-        listed = {page.get("theorem") for s in sections for page in s.get("page", ()) if isinstance(page, dict)}
-        return {**data, "section": [_with_chapters(s, data.get("source", ""), listed) for s in data["section"]]}
+        listed = {
+            page.get("theorem")
+            for s in sections
+            for page in s.get("page", ())
+            if isinstance(page, dict)
+        }
+        return {
+            **data,
+            "section": [_with_chapters(s, data.get("source", ""), listed) for s in data["section"]],
+        }
 
     @property
     def pages(self) -> Iterator[Page]:
@@ -147,7 +157,9 @@ def _with_chapters(section: Any, source: str, listed: set[Any]) -> Any:
     others = [
         {"theorem": id}
         for id, entry in index().items()
-        if entry["chapter"] in section["chapters"] and id not in listed and (not source or source in entry["sources"])
+        if entry["chapter"] in section["chapters"]
+        and id not in listed
+        and (not source or source in entry["sources"])
     ]
     return {**section, "page": [*section.get("page", ()), *others]}
 
@@ -155,5 +167,9 @@ def _with_chapters(section: Any, source: str, listed: set[Any]) -> Any:
 def _short(words: str) -> str:
     if len(words.split()) > MOST_QUOTED:
         got = f"{len(words.split())} words"
-        raise Mistake(UsageError("A quotation is too long.", got=got, remedy=f"quote at most {MOST_QUOTED} words"))
+        raise Mistake(
+            UsageError(
+                "A quotation is too long.", got=got, remedy=f"quote at most {MOST_QUOTED} words"
+            )
+        )
     return words

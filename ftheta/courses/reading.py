@@ -14,7 +14,8 @@ from ftheta.logic import SubjectError, UsageError, suggest
 from .model import Course, Mistake
 
 FOLDER = Path(__file__).parent
-NAMES = ("peyre", "gribonval", "murari", "scaman", "peyre-notes")  # in the order in which they are listed
+# in the order in which they are listed
+NAMES = ("peyre", "gribonval", "murari", "scaman", "peyre-notes")
 MOST_BYTES = 1 << 20
 _HEADER = re.compile(r"^\s*\[\[?\s*([\w.]+)\s*\]\]?")
 
@@ -32,24 +33,36 @@ def course(name: str) -> Course:
     path = Path(name)
     if path.suffix == ".toml" or path.is_file():
         return read_course(path)
-    remedy = suggest(name, NAMES, f"choose one of {', '.join(NAMES)}, or give the path of a TOML file")
+    remedy = suggest(
+        name, NAMES, f"choose one of {', '.join(NAMES)}, or give the path of a TOML file"
+    )
     raise UsageError("There is no course of this name.", got=name, remedy=remedy)
 
 
 def read_course(path: Path) -> Course:
     """Read and check a course file."""
     if not path.is_file():
-        raise SubjectError("There is no such file.", got=str(path), remedy="give the path of a course in TOML")
+        raise SubjectError(
+            "There is no such file.", got=str(path), remedy="give the path of a course in TOML"
+        )
     if path.stat().st_size > MOST_BYTES:
-        raise SubjectError("A course file is a page of text.", where=str(path), got=f"more than {MOST_BYTES:,} bytes")
+        raise SubjectError(
+            "A course file is a page of text.",
+            where=str(path),
+            got=f"more than {MOST_BYTES:,} bytes",
+        )
     try:
         text = path.read_bytes().decode()
         return Course.model_validate(tomllib.loads(text))
     except UnicodeDecodeError as error:
         remedy = "save it in UTF-8"
-        raise SubjectError("A course file is text in UTF-8.", where=str(path), got=str(error), remedy=remedy) from None
+        raise SubjectError(
+            "A course file is text in UTF-8.", where=str(path), got=str(error), remedy=remedy
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise SubjectError("This is no TOML.", where=str(path), got=str(error), remedy="mend that line") from None
+        raise SubjectError(
+            "This is no TOML.", where=str(path), got=str(error), remedy="mend that line"
+        ) from None
     except ValidationError as error:
         raise _explain(error, path, text) from None
 
@@ -64,7 +77,9 @@ def _explain(error: ValidationError, path: Path, text: str) -> SubjectError:
         told = cause.error
         return SubjectError(told.what, where=where, got=told.got, remedy=told.remedy)
     got = first["input"] if isinstance(first["input"], (str, int, float, bool)) else None
-    return SubjectError(first["msg"].rstrip(".") + ".", where=where, got=got, remedy="docs/courses.md has the form")
+    return SubjectError(
+        first["msg"].rstrip(".") + ".", where=where, got=got, remedy="docs/courses.md has the form"
+    )
 
 
 def _words(place: Sequence[str | int]) -> str:

@@ -50,4 +50,6 @@ def _read(name: str) -> Any:
 def _data(name: str, found: Any, x: np.ndarray | None = None) -> Data:
     columns = tuple(str(word) for word in found.feature_names)
     classes = tuple(str(word) for word in found.get("target_names", ()))
-    return Data(name, np.asarray(found.data if x is None else x, np.float64), found.target, columns, classes)
+    return Data(
+        name, np.asarray(found.data if x is None else x, np.float64), found.target, columns, classes
+    )

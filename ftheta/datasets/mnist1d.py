@@ -62,7 +62,8 @@ def _draw(stroke: np.ndarray, state: np.random.RandomState) -> np.ndarray:
     x *= 1 + 0.4 * (state.rand() - 0.5)
     x = np.roll(x, state.choice(48))
     silent = x == 0
-    from scipy.ndimage import gaussian_filter  # here, because it is slow to import and seldom needed
+    # here, because it is slow to import and seldom needed
+    from scipy.ndimage import gaussian_filter
 
     correlated = gaussian_filter(0.25 * state.randn(WIDE), 2)
     x = np.where(silent, correlated, x) + 0.02 * state.randn(WIDE)

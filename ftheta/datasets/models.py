@@ -8,7 +8,12 @@ from .named_arrays import Data
 
 
 def gaussian_design(
-    rng: np.random.Generator, n: int = 100, d: int = 20, noise: float = 0.5, signal: float = 1.0, decay: float = 0.0
+    rng: np.random.Generator,
+    n: int = 100,
+    d: int = 20,
+    noise: float = 0.5,
+    signal: float = 1.0,
+    decay: float = 0.0,
 ) -> Data:
     r"""$x\sim\mathcal N(0,\Sigma)$ with $\Sigma=\mathrm{diag}(j^{-\text{decay}})$, $y=\langle\beta,x\rangle+$ `noise`
     $\cdot\varepsilon$, and $\beta$ uniform on the sphere of radius `signal`."""
@@ -27,13 +32,22 @@ def gaussian_design(
 
 
 def teacher_student(
-    rng: np.random.Generator, n: int = 400, d: int = 10, neurons: int = 3, noise: float = 0.0, activation: str = "relu"
+    rng: np.random.Generator,
+    n: int = 400,
+    d: int = 10,
+    neurons: int = 3,
+    noise: float = 0.0,
+    activation: str = "relu",
 ) -> Data:
     r"""$y=\frac1{\sqrt m}\sum_{k\le m}a_k\sigma(\langle w_k,x\rangle)+$ `noise` $\cdot\varepsilon$ for Gaussian $x$,
     with $m$ = `neurons`, unit $w_k$ (the rows of `truth["W"]`) and $a_k=\pm1$ (`truth["a"]`)."""
     _ensure_size(n + neurons, d)
     if activation not in ACTIVATIONS:
-        raise UsageError("There is no such activation.", got=activation, remedy=f"one of {', '.join(ACTIVATIONS)}")
+        raise UsageError(
+            "There is no such activation.",
+            got=activation,
+            remedy=f"one of {', '.join(ACTIVATIONS)}",
+        )
     W = rng.normal(size=(neurons, d))
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     a = rng.choice([-1.0, 1.0], neurons)
@@ -48,7 +62,12 @@ def teacher_student(
 
 
 MOST_ENTRIES = 100_000_000
-ACTIVATIONS = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh, "square": np.square, "identity": lambda z: z}
+ACTIVATIONS = {
+    "relu": lambda z: np.maximum(z, 0),
+    "tanh": np.tanh,
+    "square": np.square,
+    "identity": lambda z: z,
+}
 
 
 def _ensure_size(rows: int, columns: int) -> None:

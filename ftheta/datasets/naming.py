@@ -56,7 +56,10 @@ def dataset(name: str, *, seed: int | None = None, **knobs: Any) -> Data:
         found = function(seed=_seed(seed), **given)
     else:
         found = function(**given)
-    told = ",".join(f"{key}={value}" for key, value in (given | ({} if seed is None else {"seed": seed})).items())
+    told = ",".join(
+        f"{key}={value}"
+        for key, value in (given | ({} if seed is None else {"seed": seed})).items()
+    )
     return replace(found, name=f"{name},{told}") if told else found
 
 
@@ -78,7 +81,9 @@ def dataset_of_words(words: str) -> Data | None:
     for part in told:
         key, equals, value = part.partition("=")
         if not equals:
-            raise UsageError("Knobs of a data set have values.", got=part, remedy=f"write {name},n=500,seed=1")
+            raise UsageError(
+                "Knobs of a data set have values.", got=part, remedy=f"write {name},n=500,seed=1"
+            )
         knobs[key.strip()] = value.strip()
     seed = knobs.pop("seed", None)
     return dataset(name, seed=None if seed is None else _number(name, "seed", seed, int), **knobs)
@@ -88,7 +93,11 @@ def _value(name: str, key: str, value: Any) -> Any:
     """A knob of the kind of its default, within reason."""
     known = knobs_of(name)
     if key not in known:
-        remedy = f"its knobs: {', '.join(f'{k}={v}' for k, v in known.items())}" if known else "it has no knobs"
+        remedy = (
+            f"its knobs: {', '.join(f'{k}={v}' for k, v in known.items())}"
+            if known
+            else "it has no knobs"
+        )
         raise UsageError(f"The data set {name} has no such knob.", got=key, remedy=remedy)
     kind = type(known[key])
     if kind is str:
@@ -96,7 +105,12 @@ def _value(name: str, key: str, value: Any) -> Any:
     number = _number(name, key, value, kind)
     least = 1 if kind is int else 0
     if not least <= number <= MOST_ROWS:
-        raise UsageError("A knob is out of its range.", where=f"{name}, {key}", got=value, remedy=f"from {least} on")
+        raise UsageError(
+            "A knob is out of its range.",
+            where=f"{name}, {key}",
+            got=value,
+            remedy=f"from {least} on",
+        )
     return number
 
 
@@ -108,7 +122,9 @@ def _number(name: str, key: str, value: Any, kind: type) -> Any:
     except (TypeError, ValueError):
         pass
     word = "whole number" if kind is int else "number"
-    raise UsageError(f"A knob is no {word}.", where=f"{name}, {key}", got=value, remedy=f"write {key}=1")
+    raise UsageError(
+        f"A knob is no {word}.", where=f"{name}, {key}", got=value, remedy=f"write {key}=1"
+    )
 
 
 def _seed(seed: int) -> int:

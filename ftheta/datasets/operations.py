@@ -38,7 +38,9 @@ def modular(rng: np.random.Generator, p: int = 97, operation: str = "a+b") -> Da
         y = MODULAR[operation](a, b) % p
     else:
         known = ", ".join([*MODULAR, "a/b"])
-        raise UsageError("There is no such operation.", got=operation, remedy=f"choose one of {known}")
+        raise UsageError(
+            "There is no such operation.", got=operation, remedy=f"choose one of {known}"
+        )
     return Data("modular", np.stack([a, b], 1), y, PAIR, tuple(map(str, range(p))))
 
 
@@ -49,17 +51,26 @@ def group(rng: np.random.Generator, of: str = "S4") -> Data:
     return operation_table(table, "group", names)
 
 
-def operation_table(table: Int[np.ndarray, "n n"], name: str = "operation", names: tuple[str, ...] = ()) -> Data:
+def operation_table(
+    table: Int[np.ndarray, "n n"], name: str = "operation", names: tuple[str, ...] = ()
+) -> Data:
     r"""The data of any operation: `table[a, b]` is the number of $a\circ b$."""
     table = np.asarray(table)
     if table.ndim != 2 or table.shape[0] != table.shape[1] or table.dtype.kind not in "iu":
-        raise UsageError("A table is a square of whole numbers.", got=f"{table.dtype}, shape {table.shape}")
+        raise UsageError(
+            "A table is a square of whole numbers.", got=f"{table.dtype}, shape {table.shape}"
+        )
     n = len(table)
     _ensure_size(n)
     if table.min() < 0 or table.max() >= n:
-        raise UsageError("The operation leaves its elements.", got=f"{table.min()} to {table.max()}, {n} elements")
+        raise UsageError(
+            "The operation leaves its elements.",
+            got=f"{table.min()} to {table.max()}, {n} elements",
+        )
     pairs = np.indices((n, n)).reshape(2, -1).T
-    return Data(name, pairs, table.ravel().astype(np.int64), PAIR, names or tuple(map(str, range(n))))
+    return Data(
+        name, pairs, table.ravel().astype(np.int64), PAIR, names or tuple(map(str, range(n)))
+    )
 
 
 def group_table(of: str) -> tuple[tuple[str, ...], Int[np.ndarray, "n n"]]:
@@ -76,7 +87,9 @@ def group_table(of: str) -> tuple[tuple[str, ...], Int[np.ndarray, "n n"]]:
         return _quaternions()
     if kind in "SA" and kind and 0 < size <= 5:
         return _permutations(size, even=kind == "A")
-    raise UsageError("There is no such group here.", got=of, remedy="Z7, S3 to S5, A3 to A5, D4 or Q8")
+    raise UsageError(
+        "There is no such group here.", got=of, remedy="Z7, S3 to S5, A3 to A5, D4 or Q8"
+    )
 
 
 def _permutations(n: int, even: bool) -> tuple[tuple[str, ...], np.ndarray]:
@@ -103,7 +116,8 @@ def _dihedral(n: int) -> tuple[tuple[str, ...], np.ndarray]:
 
 def _quaternions() -> tuple[tuple[str, ...], np.ndarray]:
     """±1, ±i, ±j, ±k: the element number u + 4 s is the unit u with the sign (-1)^s."""
-    product = np.array([[0, 1, 2, 3], [1, 4, 3, 6], [2, 7, 4, 1], [3, 2, 5, 4]])  # ij = k, ji = −k, i² = −1, …
+    # ij = k, ji = −k, i² = −1, …
+    product = np.array([[0, 1, 2, 3], [1, 4, 3, 6], [2, 7, 4, 1], [3, 2, 5, 4]])
     a, b = np.indices((8, 8))
     found = product[a % 4, b % 4]
     sign = (a // 4 + b // 4 + found // 4) % 2
@@ -118,4 +132,6 @@ def _inverses(p: int) -> np.ndarray:
 
 def _ensure_size(n: int) -> None:
     if not 1 <= n <= LARGEST:
-        raise UsageError("A table has from 1 to so many elements.", where=f"at most {LARGEST}", got=n)
+        raise UsageError(
+            "A table has from 1 to so many elements.", where=f"at most {LARGEST}", got=n
+        )

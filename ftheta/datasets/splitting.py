@@ -17,7 +17,9 @@ class Split(NamedTuple):
     test: Int[np.ndarray, "b"]
 
 
-def split(rows: int | np.ndarray, *, test: float = 0.25, seed: int = 0, stratify: np.ndarray | None = None) -> Split:
+def split(
+    rows: int | np.ndarray, *, test: float = 0.25, seed: int = 0, stratify: np.ndarray | None = None
+) -> Split:
     """`test` is the share of the test rows among all `rows` (their number, or an array of them).
 
     With labels to `stratify` by, every class is split with this share, up to rounding: the parts of the classes are
@@ -33,7 +35,9 @@ def split(rows: int | np.ndarray, *, test: float = 0.25, seed: int = 0, stratify
         return Split(order[count:], order[:count])
     labels = np.asarray(stratify)
     if labels.shape != (n,):
-        raise UsageError("There must be one class per row to stratify by.", got=f"shape {labels.shape}, {n} rows")
+        raise UsageError(
+            "There must be one class per row to stratify by.", got=f"shape {labels.shape}, {n} rows"
+        )
     held = np.zeros(n, bool)
     held[_stratify(labels, order, count)] = True
     return Split(order[~held[order]], order[held[order]])
@@ -57,9 +61,13 @@ def row_keys(x: Real[np.ndarray, "n *shape"]) -> Shaped[np.ndarray, "n"]:
     return rows.view(np.dtype((np.void, max(rows.dtype.itemsize * rows.shape[1], 1)))).ravel()
 
 
-def shared_rows(x: Real[np.ndarray, "n *shape"], other: Real[np.ndarray, "m *shape"]) -> Int[np.ndarray, "k"]:
+def shared_rows(
+    x: Real[np.ndarray, "n *shape"], other: Real[np.ndarray, "m *shape"]
+) -> Int[np.ndarray, "k"]:
     """The numbers of the rows of `x` that are also rows of `other`: a test set must have none of the training rows."""
     if x.shape[1:] != other.shape[1:]:
-        raise UsageError("Rows of different shapes are not compared.", got=f"{x.shape[1:]} and {other.shape[1:]}")
+        raise UsageError(
+            "Rows of different shapes are not compared.", got=f"{x.shape[1:]} and {other.shape[1:]}"
+        )
     kind = np.result_type(x, other)
     return np.flatnonzero(np.isin(row_keys(x.astype(kind)), row_keys(other.astype(kind))))

@@ -16,14 +16,22 @@ def moons(rng: np.random.Generator, n: int = 400, noise: float = 0.1) -> Data:
     return _shuffle("moons", rng, x, y, noise)
 
 
-def circles(rng: np.random.Generator, n: int = 400, noise: float = 0.05, ratio: float = 0.5) -> Data:
+def circles(
+    rng: np.random.Generator, n: int = 400, noise: float = 0.05, ratio: float = 0.5
+) -> Data:
     """A circle of radius 1 (class 0) around one of radius `ratio` (class 1)."""
     y = _labels(n, 2)
     x = _circle(rng.uniform(0, 2 * np.pi, n)) * np.where(y == 0, 1.0, ratio)[:, None]
     return _shuffle("circles", rng, x, y, noise)
 
 
-def spirals(rng: np.random.Generator, n: int = 400, noise: float = 0.02, classes: int = 2, turns: float = 1.5) -> Data:
+def spirals(
+    rng: np.random.Generator,
+    n: int = 400,
+    noise: float = 0.02,
+    classes: int = 2,
+    turns: float = 1.5,
+) -> Data:
     """Arms that wind `turns` times from the centre to radius 1, one per class."""
     y = _labels(n, classes)
     radius = np.sqrt(rng.uniform(0.01, 1, n))  # so that a piece of an arm has points by its length
@@ -43,7 +51,9 @@ def xor(rng: np.random.Generator, n: int = 400, noise: float = 0.0) -> Data:
     return _shuffle("xor", rng, x, (x[:, 0] * x[:, 1] < 0).astype(np.int64), noise)
 
 
-def checkerboard(rng: np.random.Generator, n: int = 800, noise: float = 0.0, fields: int = 4) -> Data:
+def checkerboard(
+    rng: np.random.Generator, n: int = 800, noise: float = 0.0, fields: int = 4
+) -> Data:
     """The square [-1, 1]² cut into `fields` × `fields` squares, black (1) and white (0) by turns."""
     x = rng.uniform(-1, 1, (n, 2))
     y = np.floor((x + 1) / 2 * fields).astype(np.int64).sum(1) % 2
@@ -58,6 +68,8 @@ def _circle(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], -1)
 
 
-def _shuffle(name: str, rng: np.random.Generator, x: np.ndarray, y: np.ndarray, noise: float) -> Data:
+def _shuffle(
+    name: str, rng: np.random.Generator, x: np.ndarray, y: np.ndarray, noise: float
+) -> Data:
     order = rng.permutation(len(x))
     return Data(name, x[order] + noise * rng.normal(size=x.shape), y[order], PLANE)

@@ -15,7 +15,9 @@ DRAWS = 400  # per node
 ENTRIES = 30_000_000  # of tables points × atoms
 
 
-def score_error(law: Mixture, score: Score, end: float, horizon: float, rng: np.random.Generator) -> Enclosure:
+def score_error(
+    law: Mixture, score: Score, end: float, horizon: float, rng: np.random.Generator
+) -> Enclosure:
     r"""$\int_\tau^T\mathbb E_{p_t}|s-\nabla\log p_t|^2\,dt$ for $\tau$ = `end` > 0 and $T$ = `horizon`.
 
     Gauss's rule in $\log t$, each node from draws of `law` noised to that time; what the rule leaves out is not

@@ -63,14 +63,21 @@ def _read_start(start: Any) -> np.ndarray:
     try:
         rows = np.atleast_2d(np.asarray(start, np.float64))
     except (TypeError, ValueError):
-        raise UsageError("The start is rows of numbers.", where="ft.langevin", got=type(start).__name__) from None
+        raise UsageError(
+            "The start is rows of numbers.", where="ft.langevin", got=type(start).__name__
+        ) from None
     if not rows.size:
         raise UsageError("The start has no rows.", where="ft.langevin", got=f"shape {rows.shape}")
     return rows
 
 
 def langevin(
-    score: Callable[[np.ndarray], np.ndarray], start: Any, *, step: float, steps: int = 1000, seed: int = 0
+    score: Callable[[np.ndarray], np.ndarray],
+    start: Any,
+    *,
+    step: float,
+    steps: int = 1000,
+    seed: int = 0,
 ) -> Float[np.ndarray, "n d"]:
     r"""Where chains of unadjusted Langevin steps are after `steps` of them, from the rows of `start`.
 
@@ -80,7 +87,9 @@ def langevin(
     rows = _read_start(start)
     if np.shape(score(rows)) != rows.shape:
         got = f"shape {np.shape(score(rows))}, not {rows.shape}"
-        raise UsageError("A score has one row of the size of x for every row.", where="ft.langevin", got=got)
+        raise UsageError(
+            "A score has one row of the size of x for every row.", where="ft.langevin", got=got
+        )
     if not (step > 0 and steps >= 1 and np.isfinite(rows).all()):
         raise UsageError(
             "Langevin steps need a positive step, at least one step and a finite start.",
@@ -91,6 +100,9 @@ def langevin(
         found = unadjusted_langevin(score, rows, step, steps, np.random.default_rng(seed))
     if not np.isfinite(found).all():
         raise UsageError(
-            "The chains diverge.", where="ft.langevin", got=f"step {step}", remedy="take a smaller step, below 2/L"
+            "The chains diverge.",
+            where="ft.langevin",
+            got=f"step {step}",
+            remedy="take a smaller step, below 2/L",
         )
     return found

@@ -115,23 +115,33 @@ def diffuse(
             )
     if not (steps == int(steps) >= 1 and 0 <= spread < inf):
         raise UsageError(
-            "Steps are whole and positive, a spread is not negative.", where="ft.diffuse", got=f"{steps}, {spread}"
+            "Steps are whole and positive, a spread is not negative.",
+            where="ft.diffuse",
+            got=f"{steps}, {spread}",
         )
     is_score = callable(source) or hasattr(source, "apply")
     if is_score and data is None:
-        raise UsageError("A score needs the data it was trained on.", where="ft.diffuse", remedy="give data=rows")
+        raise UsageError(
+            "A score needs the data it was trained on.", where="ft.diffuse", remedy="give data=rows"
+        )
     rows = read_rows(data if is_score else source, "ft.diffuse")
     centre = rows.mean(0)
     scale = sqrt(float(rows.var(0).mean()))
     if not scale > 0:
-        raise UsageError("All rows are the same.", where="ft.diffuse", remedy="give rows that differ")
+        raise UsageError(
+            "All rows are the same.", where="ft.diffuse", remedy="give rows that differ"
+        )
     atoms = (choose_rows(rows, np.random.default_rng(seed)) - centre) / scale
     law = Mixture(atoms, np.full(len(atoms), 1 / len(atoms)), 0.0 if is_score else spread**2)
     score = _read_score(source) if is_score else law.score_at
     bound = None
     if sampler == "sde":
         first = Enclosure.equal(kl_to_normal(law.after(HORIZON)))
-        bound = first + score_error(law, score, STOP, HORIZON, np.random.default_rng(seed)) if is_score else first
+        bound = (
+            first + score_error(law, score, STOP, HORIZON, np.random.default_rng(seed))
+            if is_score
+            else first
+        )
     return DiffusionModel(sampler, steps, schedule, law, bound, score, centre, scale)
 
 
@@ -168,8 +178,15 @@ def _ensure_vectors(score: Score, t: float, x: np.ndarray) -> np.ndarray:
     found = np.asarray(score(t, x))
     if found.shape != x.shape:
         got = f"shape {found.shape}, not {x.shape}"
-        raise UsageError("A score has one row of the size of x for every row.", where="ft.diffuse", got=got)
+        raise UsageError(
+            "A score has one row of the size of x for every row.", where="ft.diffuse", got=got
+        )
     if not np.isfinite(found).all():
         got = f"{found[~np.isfinite(found)][0]} at the time {t:.4g}"
-        raise UsageError("The score is no number.", where="ft.diffuse", got=got, remedy="take more steps, or mend it")
+        raise UsageError(
+            "The score is no number.",
+            where="ft.diffuse",
+            got=got,
+            remedy="take more steps, or mend it",
+        )
     return found

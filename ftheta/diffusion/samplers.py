@@ -23,11 +23,17 @@ def karras_levels(
 ) -> Float[np.ndarray, "steps_and_one"]:
     r"""$\sigma_i=\big(\sigma_{\max}^{1/\rho}+\frac i{n-1}(\sigma_{\min}^{1/\rho}-\sigma_{\max}^{1/\rho})\big)^\rho$ for
     $i<n$ = `steps`, then 0."""
-    u = np.linspace(most ** (1 / rho), least ** (1 / rho), steps) ** rho if steps > 1 else np.array([most])
+    u = (
+        np.linspace(most ** (1 / rho), least ** (1 / rho), steps) ** rho
+        if steps > 1
+        else np.array([most])
+    )
     return np.append(u, 0.0)
 
 
-def linear_alphas(steps: int = 1000, first: float = 1e-4, last: float = 0.02) -> Float[np.ndarray, "steps"]:
+def linear_alphas(
+    steps: int = 1000, first: float = 1e-4, last: float = 0.02
+) -> Float[np.ndarray, "steps"]:
     r"""$\bar\alpha_t=\prod_{s\le t}(1-\beta_s)$ with $\beta$ evenly from `first` to `last`."""
     return np.cumprod(1 - np.linspace(first, last, steps))
 
@@ -94,7 +100,9 @@ def sample_ddpm(
     return x
 
 
-def thin_alphas(alphas: Float[np.ndarray, "steps"], count: int) -> Float[np.ndarray, "count_and_one"]:
+def thin_alphas(
+    alphas: Float[np.ndarray, "steps"], count: int
+) -> Float[np.ndarray, "count_and_one"]:
     r"""The $\bar\alpha$ that `count` steps visit, from the noisiest: of every $k$th index from the last, and then 1."""
     if not 1 <= count <= len(alphas):
         raise UsageError(

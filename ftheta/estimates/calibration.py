@@ -28,7 +28,9 @@ class Reliability:
     @property
     def error(self) -> float:
         """The expected calibration error."""
-        return float((self.counts * np.abs(self.accuracy - self.confidence)).sum() / self.counts.sum())
+        return float(
+            (self.counts * np.abs(self.accuracy - self.confidence)).sum() / self.counts.sum()
+        )
 
     def radius(self, level: float) -> float:
         r"""A number $\rho$ with $|\mathrm{ECE}-\mathrm{ECE}^*|\le\rho$ at the confidence `level`, for independent rows.
@@ -41,7 +43,9 @@ class Reliability:
         return float(np.sqrt(self.counts).sum()) / (2 * n) + sqrt(log(1 / (1 - level)) / (2 * n))
 
 
-def reliability(confidence: Float[np.ndarray, "n"], right: Bool[np.ndarray, "n"], bins: int = BINS) -> Reliability:
+def reliability(
+    confidence: Float[np.ndarray, "n"], right: Bool[np.ndarray, "n"], bins: int = BINS
+) -> Reliability:
     """The rows sorted into bins of equal width by their confidence, from 0 to 1; a row on an edge is in the lower."""
     place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
     counts = np.bincount(place, minlength=bins)
@@ -60,7 +64,10 @@ class CalibrationTest:
 
 
 def calibration_test(
-    confidence: Float[np.ndarray, "n"], right: Bool[np.ndarray, "n"], rng: np.random.Generator, draws: int = DRAWS
+    confidence: Float[np.ndarray, "n"],
+    right: Bool[np.ndarray, "n"],
+    rng: np.random.Generator,
+    draws: int = DRAWS,
 ) -> CalibrationTest:
     r"""Draw $r_i\sim\mathrm{Bernoulli}(c_i)$ again and again: the share of draws whose ECE is at least the one at hand.
 
@@ -68,8 +75,15 @@ def calibration_test(
     draw, so that $P(p\le\alpha)\le\alpha$.
     """
     found = reliability(confidence, right).error
-    drawn = np.array([reliability(confidence, rng.random(len(confidence)) < confidence).error for _ in range(draws)])
-    return CalibrationTest((1 + int((drawn >= found - 1e-12).sum())) / (draws + 1), float(drawn.mean()))
+    drawn = np.array(
+        [
+            reliability(confidence, rng.random(len(confidence)) < confidence).error
+            for _ in range(draws)
+        ]
+    )
+    return CalibrationTest(
+        (1 + int((drawn >= found - 1e-12).sum())) / (draws + 1), float(drawn.mean())
+    )
 
 
 def softmax(logits: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:

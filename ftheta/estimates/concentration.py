@@ -50,15 +50,23 @@ class Law:
     @cached_property
     def variance(self) -> Fraction:
         """The expected squared distance from the mean."""
-        return sum((w * (v - self.mean) ** 2 for v, w in zip(self.values, self.probabilities)), Fraction(0))
+        return sum(
+            (w * (v - self.mean) ** 2 for v, w in zip(self.values, self.probabilities)), Fraction(0)
+        )
 
-    def sample_means(self, rng: np.random.Generator, n: int, trials: int) -> Float[np.ndarray, "trials"]:
+    def sample_means(
+        self, rng: np.random.Generator, n: int, trials: int
+    ) -> Float[np.ndarray, "trials"]:
         """The means of `trials` samples of size n."""
-        weights, values = (np.array([float(v) for v in row]) for row in (self.probabilities, self.values))
+        weights, values = (
+            np.array([float(v) for v in row]) for row in (self.probabilities, self.values)
+        )
         weights /= weights.sum()
         block = max(1, DRAWS // len(values))
         sizes = [min(block, trials - done) for done in range(0, trials, block)]
-        return np.concatenate([rng.multinomial(n, weights, size=size) @ values for size in sizes]) / n
+        return (
+            np.concatenate([rng.multinomial(n, weights, size=size) @ values for size in sizes]) / n
+        )
 
 
 def _ball(q: Fraction | int) -> Any:
@@ -113,7 +121,8 @@ def deviation_tail(law: Law, n: int, radius: Any, candidates: int = 1) -> Enclos
         raise ValueError(f"Exact tails are for at most two atoms, got {len(law.values)}.")
     with ctx.workprec(BITS):
         q = law.probabilities[-1]
-        steps = radius * n / _ball(law.values[-1] - law.values[0])  # K deviates from nq by more than this
+        # K deviates from nq by more than this
+        steps = radius * n / _ball(law.values[-1] - law.values[0])
         above = _ball(n * q) + steps
         below = _ball(n * (1 - q)) + steps
         bounds = []
@@ -156,7 +165,13 @@ class Deviation:
 
 
 def deviation(
-    name: str, law: Law, n: int, radius: Any, rng: np.random.Generator, trials: int, candidates: int = 1
+    name: str,
+    law: Law,
+    n: int,
+    radius: Any,
+    rng: np.random.Generator,
+    trials: int,
+    candidates: int = 1,
 ) -> Deviation:
     """Exact tail (two atoms) or Clopper–Pearson interval, with the frequency and its z-score under the exact tail."""
     measured, frequency = deviation_frequency(law, rng, n, float(radius), trials, candidates)
@@ -175,7 +190,11 @@ def zero_one_law(outputs: Float[np.ndarray, "n *k"], labels: Real[np.ndarray, "n
     outputs = outputs.reshape(len(outputs), -1)
     labels = labels.reshape(len(labels), -1)
     wanted = labels.argmax(1) if labels.shape[1] > 1 else labels[:, 0]
-    predicted = outputs.argmax(1) if outputs.shape[1] > 1 else np.where(outputs[:, 0] > 0, 1, wanted.min(initial=0))
+    predicted = (
+        outputs.argmax(1)
+        if outputs.shape[1] > 1
+        else np.where(outputs[:, 0] > 0, 1, wanted.min(initial=0))
+    )
     wrong = (predicted != wanted) | ~np.isfinite(outputs).all(1)
     return Law.of(wrong.astype(float).tolist(), [1.0] * len(wrong))
 
@@ -184,6 +203,8 @@ def risk_intervals(law: Law, n: int, delta: float, radius: Any) -> dict[str, Enc
     """What a 0-1 loss on n rows tells of the true risk, at confidence 1 − δ: Hoeffding's interval and the exact one."""
     rate = float(law.mean)
     return {
-        "risk within (Hoeffding)": Enclosure.estimate(rate, float(radius), samples=n, confidence=1 - delta),
+        "risk within (Hoeffding)": Enclosure.estimate(
+            rate, float(radius), samples=n, confidence=1 - delta
+        ),
         "risk within (Clopper–Pearson)": binomial_interval(round(rate * n), n, 1 - delta),
     }

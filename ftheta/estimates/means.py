@@ -47,14 +47,24 @@ def mean(
         return _mean_given_variance(draws, variance, confidence)
     centre = float(draws.mean())
     error = float(special.stdtrit(n - 1, (1 + confidence) / 2) * draws.std(ddof=1) / sqrt(n))
-    return Enclosure.approximate(centre, error, samples=n, nominal=confidence, assuming=LIMIT_THEOREM)
+    return Enclosure.approximate(
+        centre, error, samples=n, nominal=confidence, assuming=LIMIT_THEOREM
+    )
 
 
 def binomial_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> Enclosure:
     """The exact (Clopper–Pearson) interval of a proportion."""
     tail = (1 - confidence) / 2
-    lo = 0.0 if successes == 0 else float(special.betaincinv(successes, trials - successes + 1, tail))
-    hi = 1.0 if successes == trials else float(special.betainccinv(successes + 1, trials - successes, tail))
+    lo = (
+        0.0
+        if successes == 0
+        else float(special.betaincinv(successes, trials - successes + 1, tail))
+    )
+    hi = (
+        1.0
+        if successes == trials
+        else float(special.betainccinv(successes + 1, trials - successes, tail))
+    )
     return Enclosure(lo, hi, Basis.SAMPLED, trials, confidence)
 
 
@@ -74,7 +84,8 @@ def _bounded_mean(draws: np.ndarray, within: tuple[float, float], confidence: fl
     from_below = a + (b - a) * _least_mean(shares, tail)
     from_above = b - (b - a) * _least_mean(1 - shares, tail)
     rounding = 4 * np.finfo(float).eps * max(abs(a), abs(b))
-    lo = max(a, min(from_below, from_above) - rounding)  # where the two have crossed, one of them is wrong
+    # where the two have crossed, one of them is wrong
+    lo = max(a, min(from_below, from_above) - rounding)
     hi = min(b, max(from_below, from_above) + rounding)
     return Enclosure(lo, hi, Basis.SAMPLED, draws.size, confidence, assuming=assumed)
 
@@ -129,7 +140,9 @@ def _mean_given_variance(draws: np.ndarray, variance: float, confidence: float) 
     if variance == 0:
         least = float(draws.min())
         largest = float(draws.max())
-        return Enclosure(least - rounding, largest + rounding, Basis.SAMPLED, n, confidence, assuming=assumed)
+        return Enclosure(
+            least - rounding, largest + rounding, Basis.SAMPLED, n, confidence, assuming=assumed
+        )
     goal = log(2 / (1 - confidence))
     alpha = sqrt(2 * goal / (n * variance))
     allowed = (n * np.log1p(alpha**2 * variance / 2) + goal) * (1 + 1e-9)

@@ -21,7 +21,9 @@ def mcnemar(first: Bool[np.ndarray, "n"], second: Bool[np.ndarray, "n"]) -> floa
     return min(1.0, 2 * float(special.bdtr(min(b, c), b + c, 0.5)))
 
 
-def sign_flip_test(differences: Float[np.ndarray, "n"], rng: np.random.Generator, flips: int = FLIPS) -> float:
+def sign_flip_test(
+    differences: Float[np.ndarray, "n"], rng: np.random.Generator, flips: int = FLIPS
+) -> float:
     """The two-sided p-value of the test that the losses of two models are exchangeable on every row.
 
     The mean of their `differences` is compared with those under random signs, the signs as they are being one of the

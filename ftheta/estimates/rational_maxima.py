@@ -18,7 +18,11 @@ def largest_quotient(numerator: Any, denominator: Any, lo: Fraction, hi: Fractio
     slope = numerator.derivative() * denominator - numerator * denominator.derivative()
     with ctx.workprec(BITS):
         ends = [arb(fmpq(t.numerator, t.denominator)) for t in (lo, hi)]
-        inner = [] if slope.degree() < 1 else [t for t in _real_roots(slope) if not (t < ends[0] or t > ends[1])]
+        inner = (
+            []
+            if slope.degree() < 1
+            else [t for t in _real_roots(slope) if not (t < ends[0] or t > ends[1])]
+        )
         values = [abs(_at(numerator, t) / _at(denominator, t)) for t in (*ends, *inner)]
         top = values[0]
         for value in values[1:]:

@@ -22,7 +22,8 @@ def median_interval(values: Float[np.ndarray, "n"], confidence: float) -> Enclos
     whole line where there is none.
     """
     n = len(values)
-    sides = 2 * special.bdtr(np.arange(n), n, 0.5)  # that fewer than k draws lie on one side, for k = 1 … n
+    # that fewer than k draws lie on one side, for k = 1 … n
+    sides = 2 * special.bdtr(np.arange(n), n, 0.5)
     k = int((sides <= 1 - confidence).sum())
     if k == 0:
         return Enclosure(-np.inf, np.inf, Basis.SAMPLED, n, confidence)
@@ -59,7 +60,9 @@ def dependence_test(
     them, of which the largest counts."""
     ranks = _centre_ranks(values[:, None])[:, 0]
     others = _centre_ranks(covariates)
-    order = np.stack([np.arange(len(values)), *(rng.permutation(len(values)) for _ in range(permutations))])
+    order = np.stack(
+        [np.arange(len(values)), *(rng.permutation(len(values)) for _ in range(permutations))]
+    )
     found = ranks[order] @ others
     largest = np.abs(found).max(1)
     beaten = int((largest[1:] >= largest[0] - 1e-12).sum())

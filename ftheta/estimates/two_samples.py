@@ -19,7 +19,10 @@ class TwoSampleTest:
 
 
 def energy_test(
-    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"], rng: np.random.Generator, permutations: int = PERMUTATIONS
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "m d"],
+    rng: np.random.Generator,
+    permutations: int = PERMUTATIONS,
 ) -> TwoSampleTest:
     r"""A permutation test with the energy distance (`szekely2013`).
 

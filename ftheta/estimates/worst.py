@@ -6,7 +6,11 @@ from numpy.typing import ArrayLike
 
 def largest(*values: ArrayLike) -> float:
     """The largest entry of all arrays; infinite where one is not a number, 0 where there is none."""
-    found = [float(np.max(np.nan_to_num(v, nan=np.inf, posinf=np.inf))) for v in map(np.asarray, values) if v.size]
+    found = [
+        float(np.max(np.nan_to_num(v, nan=np.inf, posinf=np.inf)))
+        for v in map(np.asarray, values)
+        if v.size
+    ]
     return max(found, default=0.0)
 
 
@@ -22,7 +26,9 @@ def worst_ratio(values: ArrayLike, bounds: ArrayLike, rounding: ArrayLike = 0.0)
     v, bound, error = np.broadcast_arrays(*given)
     room = bound + error
     ratio = np.where(
-        v <= room, np.where(room > 0, np.maximum(v, 0.0) / room, 0.0), np.where(room > 0, v / room, np.inf)
+        v <= room,
+        np.where(room > 0, np.maximum(v, 0.0) / room, 0.0),
+        np.where(room > 0, v / room, np.inf),
     )
     known = np.isfinite(v) & np.isfinite(error)
     return largest(np.where(known, ratio, np.inf))

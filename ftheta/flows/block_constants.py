@@ -16,7 +16,8 @@ from ftheta.shapes import Real
 
 from .chains import Chain, Stage
 
-LARGEST_STATE = 64  # dimensions up to which the slope of a block without a certificate is looked for at points
+# dimensions up to which the slope of a block without a certificate is looked for at points
+LARGEST_STATE = 64
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class BlockConstant:
         return self.bound.hi if self.bound.hi < inf else self.bound.lo
 
 
-def block_constants(chain: Chain, weights: Sequence[Any], x: Real[np.ndarray, "n *shape"]) -> list[BlockConstant]:
+def block_constants(
+    chain: Chain, weights: Sequence[Any], x: Real[np.ndarray, "n *shape"]
+) -> list[BlockConstant]:
     """Of every residual block of the chain with these stacked weights: certified where each of its nodes has a rule,
     else the steepest slope at the rows of `x`."""
     found: list[BlockConstant] = []
@@ -44,12 +47,24 @@ def block_constants(chain: Chain, weights: Sequence[Any], x: Real[np.ndarray, "n
         for k, part in enumerate(stage.parts):
             still = {**part.fixed, **{slot.id: w[k] for slot, w in zip(part.weights, theta)}}
             try:
-                found.append(BlockConstant(len(found) + 1, steepness(part.nodes, part.start, part.end, still)))
+                found.append(
+                    BlockConstant(
+                        len(found) + 1, steepness(part.nodes, part.start, part.end, still)
+                    )
+                )
             except GraphError as error:
                 if seen is None and stage.size <= LARGEST_STATE:
                     seen = jax.vmap(lambda x: chain.states(weights, x)[1])(x)
-                met = inf if seen is None else _steepest_slope(stage, [w[k] for w in theta], np.asarray(seen[i])[:, k])
-                known = Enclosure.at_least(met, samples=len(x)) if met < inf else Enclosure.at_least(0.0)
+                met = (
+                    inf
+                    if seen is None
+                    else _steepest_slope(stage, [w[k] for w in theta], np.asarray(seen[i])[:, k])
+                )
+                known = (
+                    Enclosure.at_least(met, samples=len(x))
+                    if met < inf
+                    else Enclosure.at_least(0.0)
+                )
                 found.append(BlockConstant(len(found) + 1, known, str(error).splitlines()[0]))
     return found
 

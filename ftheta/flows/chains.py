@@ -43,7 +43,11 @@ class GraphPart:
 
     def __call__(self, theta: Sequence[Any], x: Any) -> Any:
         r"""$v_\theta(x)$, or for plain layers the next state."""
-        values = {**self.fixed, **dict(zip((slot.id for slot in self.weights), theta)), self.start.id: x}
+        values = {
+            **self.fixed,
+            **dict(zip((slot.id for slot in self.weights), theta)),
+            self.start.id: x,
+        }
         for node in self.nodes:
             found = node.evaluate(*(values[slot.id] for slot in node.inputs))
             values.update(zip((slot.id for slot in node.outputs), found))
@@ -52,8 +56,13 @@ class GraphPart:
     @cached_property
     def form(self) -> tuple[Any, ...]:
         """What the part computes: equal for two parts that differ in the values of their weights alone."""
-        places = {self.start.id: "state"} | {slot.id: f"weight {i}" for i, slot in enumerate(self.weights)}
-        places |= {key: f"{value.dtype}{value.shape}{value.tobytes().hex()}" for key, value in self.fixed.items()}
+        places = {self.start.id: "state"} | {
+            slot.id: f"weight {i}" for i, slot in enumerate(self.weights)
+        }
+        places |= {
+            key: f"{value.dtype}{value.shape}{value.tobytes().hex()}"
+            for key, value in self.fixed.items()
+        }
         lines: list[Any] = [(slot.shape, str(slot.dtype)) for slot in (self.start, *self.weights)]
         for i, node in enumerate(self.nodes):
             places.update((slot.id, f"value {i}.{j}") for j, slot in enumerate(node.outputs))
@@ -110,24 +119,33 @@ class Chain:
 
     @property
     def plain_nodes(self) -> int:
-        return sum(len(part.nodes) for stage in self.stages if not stage.residual for part in stage.parts)
+        return sum(
+            len(part.nodes) for stage in self.stages if not stage.residual for part in stage.parts
+        )
 
     def weights(self, params: Any) -> list[tuple[Any, ...]]:
         """Of every stage, the weights of its blocks, stacked; a differentiable function of the parameters."""
         slots = self.graph.argument(0)
         values: dict[int, Any] = dict(self.graph.constants)
-        values.update(zip((slot.id for slot in slots), self.graph.signature.inputs_of((params, 0.0))))
+        values.update(
+            zip((slot.id for slot in slots), self.graph.signature.inputs_of((params, 0.0)))
+        )
         for node in self.graph.nodes:
             if all(slot.id in values for slot in node.inputs):
                 found = node.evaluate(*(values[slot.id] for slot in node.inputs))
                 values.update(zip((slot.id for slot in node.outputs), found))
         return [
-            tuple(jnp.stack([values[part.weights[i].id] for part in stage.parts]) for i in range(len(first.weights)))
+            tuple(
+                jnp.stack([values[part.weights[i].id] for part in stage.parts])
+                for i in range(len(first.weights))
+            )
             for stage in self.stages
             for first in stage.parts[:1]
         ]
 
-    def states(self, weights: Sequence[Any], x: Any, step: Step | None = None) -> tuple[Any, list[Any]]:
+    def states(
+        self, weights: Sequence[Any], x: Any, step: Step | None = None
+    ) -> tuple[Any, list[Any]]:
         """The output, and for every stage the states before each of its blocks. `step(v, theta, x)` makes the next
         state; without it, x + v(x)."""
         step = step or one_step
@@ -209,21 +227,33 @@ def _states(graph: Graph, nodes: list[Node], moving: set[int]) -> list[int]:
     return found
 
 
-def _part(graph: Graph, nodes: tuple[Node, ...], start: Slot, end: Slot, moving: set[int]) -> GraphPart:
+def _part(
+    graph: Graph, nodes: tuple[Node, ...], start: Slot, end: Slot, moving: set[int]
+) -> GraphPart:
     """A residual part where the last node adds to (or subtracts from) the state before, else plain layers."""
     *inner, last = nodes
     if last.primitive in ("add", "add_any", "sub") and len(nodes) > 1:
         for skip, other, sign in ((0, 1, 1.0 if last.primitive != "sub" else -1.0), (1, 0, 1.0)):
             is_skip = _origin(graph, last.inputs[skip]).id == start.id
-            if is_skip and last.inputs[other].id in moving and not (skip and last.primitive == "sub"):
+            if (
+                is_skip
+                and last.inputs[other].id in moving
+                and not (skip and last.primitive == "sub")
+            ):
                 used = _select_needed(inner, last.inputs[other])
-                return GraphPart(used, start, last.inputs[other], *_still(graph, used, moving), True, sign)
+                return GraphPart(
+                    used, start, last.inputs[other], *_still(graph, used, moving), True, sign
+                )
     return GraphPart(nodes, start, end, *_still(graph, nodes, moving), False)
 
 
 def _origin(graph: Graph, slot: Slot) -> Slot:
     node = graph.producers.get(slot.id)
-    return _origin(graph, node.inputs[0]) if node is not None and node.primitive in IDENTITIES else slot
+    return (
+        _origin(graph, node.inputs[0])
+        if node is not None and node.primitive in IDENTITIES
+        else slot
+    )
 
 
 def _select_needed(nodes: Sequence[Node], end: Slot) -> tuple[Node, ...]:
@@ -236,11 +266,15 @@ def _select_needed(nodes: Sequence[Node], end: Slot) -> tuple[Node, ...]:
     return tuple(kept[::-1])
 
 
-def _still(graph: Graph, nodes: Sequence[Node], moving: set[int]) -> tuple[tuple[Slot, ...], dict[int, Any]]:
+def _still(
+    graph: Graph, nodes: Sequence[Node], moving: set[int]
+) -> tuple[tuple[Slot, ...], dict[int, Any]]:
     """What the nodes use besides the state: weights, and constants that are single numbers or no numbers at all."""
     slots = {slot.id: slot for node in nodes for slot in node.inputs if slot.id not in moving}
     fixed = {
-        k: graph.constants[k] for k, slot in slots.items() if k in graph.constants and not (slot.is_real and slot.shape)
+        k: graph.constants[k]
+        for k, slot in slots.items()
+        if k in graph.constants and not (slot.is_real and slot.shape)
     }
     return tuple(slot for k, slot in slots.items() if k not in fixed), fixed
 
@@ -255,7 +289,9 @@ def _group_stages(parts: list[GraphPart]) -> list[Stage]:
             nodes = (*last.nodes, *part.nodes)
             weights = {s.id: s for s in (*last.weights, *part.weights)}
             fixed = {**last.fixed, **part.fixed}
-            stages[-1] = Stage((GraphPart(nodes, last.start, part.end, tuple(weights.values()), fixed, False),))
+            stages[-1] = Stage(
+                (GraphPart(nodes, last.start, part.end, tuple(weights.values()), fixed, False),)
+            )
         else:
             stages.append(Stage((part,)))
     return stages
@@ -264,5 +300,9 @@ def _group_stages(parts: list[GraphPart]) -> list[Stage]:
 def _kind(node: Node) -> Any:
     """JAX's own custom derivatives are known by their names; they are traced anew at every use."""
     if node.primitive in CUSTOM_CALLS and node.by_jax:
-        return (node.primitive, node.label, tuple((slot.shape, str(slot.dtype)) for slot in node.inputs))
+        return (
+            node.primitive,
+            node.label,
+            tuple((slot.shape, str(slot.dtype)) for slot in node.inputs),
+        )
     return node.kind if node.kind is not None else id(node)

@@ -15,7 +15,9 @@ Divergence = Callable[[float, np.ndarray], np.ndarray]
 """Of a time and rows, one number per row: the trace of the Jacobian of a field, or an estimate of it."""
 
 
-def carry(field: Field, x: Float[np.ndarray, "n d"], times: Float[np.ndarray, "k"]) -> Float[np.ndarray, "n d"]:
+def carry(
+    field: Field, x: Float[np.ndarray, "n d"], times: Float[np.ndarray, "k"]
+) -> Float[np.ndarray, "n d"]:
     """The rows at the last of the `times`, by Runge–Kutta steps from the first; times may decrease."""
     for t, s in pairwise(times.tolist()):
         x = runge_kutta_step(field, (t, (t + s) / 2, s), x, s - t)

@@ -56,7 +56,9 @@ class CouplingFlow:
     centre: Float[np.ndarray, "d"]
     factor: Float[np.ndarray, "d d"]
 
-    def forward(self, x: Inexact[np.ndarray, "n d"]) -> tuple[Inexact[np.ndarray, "n d"], Inexact[np.ndarray, "n"]]:
+    def forward(
+        self, x: Inexact[np.ndarray, "n d"]
+    ) -> tuple[Inexact[np.ndarray, "n d"], Inexact[np.ndarray, "n"]]:
         r"""$T(x)$ and $\log|\det DT(x)|$ at every row."""
         total = np.full(len(x), np.log(np.abs(np.diag(self.factor))).sum(), x.dtype)
         for layer in self.layers:
@@ -64,7 +66,9 @@ class CouplingFlow:
             total = total + change
         return self.centre + x @ self.factor.T, total
 
-    def inverse(self, y: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n"]]:
+    def inverse(
+        self, y: Float[np.ndarray, "n d"]
+    ) -> tuple[Float[np.ndarray, "n d"], Float[np.ndarray, "n"]]:
         r"""$T^{-1}(y)$ and $\log|\det DT^{-1}(y)|$ at every row."""
         total = np.full(len(y), -np.log(np.abs(np.diag(self.factor))).sum())
         x = np.linalg.solve(self.factor, (y - self.centre).T).T
@@ -91,12 +95,19 @@ def features(
 
 
 def fit_coupling(
-    rows: Float[np.ndarray, "n d"], rng: np.random.Generator, *, layers: int = 8, neurons: int = 24, steps: int = 60
+    rows: Float[np.ndarray, "n d"],
+    rng: np.random.Generator,
+    *,
+    layers: int = 8,
+    neurons: int = 24,
+    steps: int = 60,
 ) -> CouplingFlow:
     """A flow fitted to the rows: whitened, then layer after layer; the likelihood of the rows never falls."""
     d = rows.shape[1]
     centre = rows.mean(0)
-    factor = np.linalg.cholesky(np.cov(rows.T, bias=True).reshape(d, d) + 1e-9 * np.diag(rows.var(0)))
+    factor = np.linalg.cholesky(
+        np.cov(rows.T, bias=True).reshape(d, d) + 1e-9 * np.diag(rows.var(0))
+    )
     x = np.linalg.solve(factor, (rows - centre).T).T
     fitted: list[Coupling] = []
     for k in range(layers if d > 1 else 0):
@@ -113,7 +124,9 @@ def _choose_moved(d: int, k: int, rng: np.random.Generator) -> np.ndarray:
     return np.isin(np.arange(d), rng.permutation(d)[: d // 2])
 
 
-def _fit_layer(x: np.ndarray, moved: np.ndarray, rng: np.random.Generator, neurons: int, steps: int) -> Coupling:
+def _fit_layer(
+    x: np.ndarray, moved: np.ndarray, rng: np.random.Generator, neurons: int, steps: int
+) -> Coupling:
     """The layer whose inverse makes the moved half most likely under a normal law, by a quasi-Newton method."""
     from scipy.optimize import minimize  # here, because it is slow to import
 
@@ -134,6 +147,8 @@ def _fit_layer(x: np.ndarray, moved: np.ndarray, rng: np.random.Generator, neuro
         of_shift = phi.T @ (-z * np.exp(-s)) / len(x)
         return value, np.stack([of_scale, of_shift]).ravel() + RIDGE * flat
 
-    found = minimize(loss, np.zeros(int(np.prod(shape))), jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    found = minimize(
+        loss, np.zeros(int(np.prod(shape))), jac=True, method="L-BFGS-B", options={"maxiter": steps}
+    )
     scale, shift = found.x.reshape(shape)
     return Coupling(moved, basis, offset, scale, shift)

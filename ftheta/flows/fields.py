@@ -44,7 +44,9 @@ class Flow:
     def output(self, theta: Any, x: Any) -> jax.Array:
         """The residual network itself: what the stacked weights `theta` make of `x`."""
         depth = len(jax.tree.leaves(theta)[0])
-        return jax.lax.scan(lambda x, layer: (x + self.field(layer, x) / depth, None), jnp.asarray(x), theta)[0]
+        return jax.lax.scan(
+            lambda x, layer: (x + self.field(layer, x) / depth, None), jnp.asarray(x), theta
+        )[0]
 
 
 # -- flows with a closed form --------------------------------------------------------------------
@@ -57,7 +59,14 @@ def growth(rate: float) -> Flow:
         bend = Enclosure.ball(arb(rate) ** 2 * end.max(arb(1)))
     W = np.array([[rate]])
     return Flow(
-        _linear, _constant(W), np.ones(1), [end], Enclosure.exact(abs(rate)), bend, Enclosure.exact(0), _identity
+        _linear,
+        _constant(W),
+        np.ones(1),
+        [end],
+        Enclosure.exact(abs(rate)),
+        bend,
+        Enclosure.exact(0),
+        _identity,
     )
 
 
@@ -69,7 +78,9 @@ def rotation(turns: float) -> Flow:
         speed = Enclosure.ball(angle)
         bend = Enclosure.ball(angle**2)
     W = 2 * np.pi * turns * np.array([[0.0, -1.0], [1.0, 0.0]])
-    return Flow(_linear, _constant(W), np.array([1.0, 0.0]), end, speed, bend, Enclosure.exact(0), _identity)
+    return Flow(
+        _linear, _constant(W), np.array([1.0, 0.0]), end, speed, bend, Enclosure.exact(0), _identity
+    )
 
 
 # of the circle that the tanh flow follows; its velocity stays below 0.8 < 1
@@ -119,4 +130,8 @@ def _constant(W: np.ndarray) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndar
     return lambda t: (np.broadcast_to(W, (len(t), *W.shape)), np.zeros((len(t), len(W))))
 
 
-FLOWS: dict[str, Callable[[float], Flow]] = {"growth": growth, "rotation": rotation, "tanh": circling_tanh}
+FLOWS: dict[str, Callable[[float], Flow]] = {
+    "growth": growth,
+    "rotation": rotation,
+    "tanh": circling_tanh,
+}

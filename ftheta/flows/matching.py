@@ -42,7 +42,9 @@ def divergence(law: Mixture, t: float, x: Float[np.ndarray, "n d"]) -> Float[np.
     return c * x.shape[1] + (1 - c * t) * t / _variance(law, t) * scatter_of_atoms(law, t, x)
 
 
-def conditional_variance(law: Mixture, t: float, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
+def conditional_variance(
+    law: Mixture, t: float, x: Float[np.ndarray, "n d"]
+) -> Float[np.ndarray, "n"]:
     r"""$\mathrm{Var}(x_1-x_0\mid x_t=x)=\frac{dv}V+(1-ct)^2\sum_ir_i|a_i-\bar a|^2$: its mean is the least loss."""
     c = slope(law, t)
     within = x.shape[1] * law.variance / _variance(law, t)

@@ -28,7 +28,9 @@ class LineMixture:
             weights = [arb(w) for w in mixture.weights.tolist()]
             total = sum(weights, arb(0))
             atoms = tuple(arb(a) for a in mixture.atoms[:, 0].tolist())
-            return cls(tuple(w / total for w in weights), atoms, arb(mixture.variance) + arb(noise) ** 2)
+            return cls(
+                tuple(w / total for w in weights), atoms, arb(mixture.variance) + arb(noise) ** 2
+            )
 
     def mean(self, f: Callable[[acb], acb], growth: arb | float) -> arb:
         r"""$\mathbb Ef(x)$ for `f` that is analytic on the line and takes complex balls, $|f(x)|\le c(1+|x|)^2$ there
@@ -50,14 +52,22 @@ class LineMixture:
 
     def posterior_atom(self, x: acb) -> acb:
         r"""$\sum_ir_i(x)a_i$ at a complex ball."""
-        shares = [w * (-((x - a) ** 2) / (2 * self.variance)).exp() for w, a in zip(self.weights, self.atoms)]
-        return sum((share * a for share, a in zip(shares, self.atoms)), acb(0)) / sum(shares, acb(0))
+        shares = [
+            w * (-((x - a) ** 2) / (2 * self.variance)).exp()
+            for w, a in zip(self.weights, self.atoms)
+        ]
+        return sum((share * a for share, a in zip(shares, self.atoms)), acb(0)) / sum(
+            shares, acb(0)
+        )
 
     def density(self, x: acb) -> acb:
         r"""$p(x)$ at a complex ball."""
         scale = 1 / (2 * arb.pi() * self.variance).sqrt()
         return sum(
-            (scale * w * (-((x - a) ** 2) / (2 * self.variance)).exp() for w, a in zip(self.weights, self.atoms)),
+            (
+                scale * w * (-((x - a) ** 2) / (2 * self.variance)).exp()
+                for w, a in zip(self.weights, self.atoms)
+            ),
             acb(0),
         )
 

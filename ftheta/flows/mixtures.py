@@ -26,7 +26,9 @@ class Mixture:
 
     def after(self, t: float) -> "Mixture":
         """The law at time t of the forward process."""
-        return Mixture(exp(-t) * self.atoms, self.weights, self.variance * exp(-2 * t) - expm1(-2 * t))
+        return Mixture(
+            exp(-t) * self.atoms, self.weights, self.variance * exp(-2 * t) - expm1(-2 * t)
+        )
 
     def add_noise(self, sigma: float) -> "Mixture":
         r"""The law of $x_0+\sigma\xi$."""
@@ -80,7 +82,11 @@ class Mixture:
         exponents = self._exponents(x)
         top = exponents.max(1)
         d = x.shape[1]
-        return top + np.log(np.exp(exponents - top[:, None]).sum(1)) - d / 2 * log(2 * pi * self.variance)
+        return (
+            top
+            + np.log(np.exp(exponents - top[:, None]).sum(1))
+            - d / 2 * log(2 * pi * self.variance)
+        )
 
     def scatter(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         r"""$\sum_ir_i|a_i-\bar a|^2$ with $\bar a=\sum_ir_ia_i$: the variance of the atom that `x` came from. So
@@ -122,4 +128,6 @@ class Mixture:
 
     def cdf(self, x: np.ndarray) -> np.ndarray:
         """The distribution function of the first coordinate."""
-        return special.ndtr((x[:, None] - self.atoms[None, :, 0]) / sqrt(self.variance)) @ self.weights
+        return (
+            special.ndtr((x[:, None] - self.atoms[None, :, 0]) / sqrt(self.variance)) @ self.weights
+        )

@@ -106,7 +106,9 @@ def flow(
     if not 0 <= blur < np.inf:
         raise UsageError("The blur is a positive number.", where="ft.flow", got=f"spread={blur}")
     standard = (choose_rows(rows, rng) - centre) / scale
-    law = Mixture(standard, np.full(len(standard), 1 / len(standard)), blur**2 if kind == "exact" else 0.0)
+    law = Mixture(
+        standard, np.full(len(standard), 1 / len(standard)), blur**2 if kind == "exact" else 0.0
+    )
     floor = _estimate_floor(law, rng)
     if kind == "exact":
         if not blur > 0:
@@ -122,13 +124,20 @@ def flow(
     network = fit_velocity(law, rng, width=width, steps=steps)
     loss = mean(measure_loss(network, law, rng))
     sample = _unscale(partial(_sample_network, network, d), centre, scale)
-    return FlowModel(kind, d, loss, floor, sample, partial(_network_density, network, centre, scale))
+    return FlowModel(
+        kind, d, loss, floor, sample, partial(_network_density, network, centre, scale)
+    )
 
 
 def read_rows(data: Any, where: str) -> np.ndarray:
     """Rows of finite numbers, flat, at least two of them."""
     rows = np.asarray(getattr(data, "x", data))
-    if rows.dtype.kind not in "fiub" or rows.ndim < 2 or len(rows) < 2 or not np.isfinite(rows).all():
+    if (
+        rows.dtype.kind not in "fiub"
+        or rows.ndim < 2
+        or len(rows) < 2
+        or not np.isfinite(rows).all()
+    ):
         raise UsageError(
             "At least two rows of finite numbers are needed.",
             where=where,
@@ -139,16 +148,29 @@ def read_rows(data: Any, where: str) -> np.ndarray:
     largest = float(np.abs(rows).max(initial=0.0))
     if largest > LARGEST:
         got = f"entries up to {largest:.2g}"
-        raise UsageError("Squares of these rows are no float64 numbers.", where=where, got=got, remedy="scale them")
+        raise UsageError(
+            "Squares of these rows are no float64 numbers.",
+            where=where,
+            got=got,
+            remedy="scale them",
+        )
     return rows
 
 
-def choose_rows(rows: Float[np.ndarray, "n d"], rng: np.random.Generator) -> Float[np.ndarray, "k d"]:
+def choose_rows(
+    rows: Float[np.ndarray, "n d"], rng: np.random.Generator
+) -> Float[np.ndarray, "k d"]:
     """All rows, or as many of them as are held in tables with all points, drawn: the first ones may be alike."""
-    return rows if len(rows) <= MOST_ROWS else rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
+    return (
+        rows
+        if len(rows) <= MOST_ROWS
+        else rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
+    )
 
 
-def _estimate_floor(law: Mixture, rng: np.random.Generator, draws: int = 5000, times: int = 25) -> Enclosure:
+def _estimate_floor(
+    law: Mixture, rng: np.random.Generator, draws: int = 5000, times: int = 25
+) -> Enclosure:
     """The mean of Var(x₁ − x₀ | x_t) over times and draws."""
     per_time = int(min(draws // times, max(20, 20_000_000 // (law.atoms.size * times))))
     values = []
@@ -166,7 +188,11 @@ def _unscale(
 
 
 def _sample_exact(law: Mixture, rng: np.random.Generator, n: int) -> np.ndarray:
-    return carry(partial(velocity, law), rng.normal(size=(n, law.atoms.shape[1])), np.linspace(0, 1, STEPS + 1))
+    return carry(
+        partial(velocity, law),
+        rng.normal(size=(n, law.atoms.shape[1])),
+        np.linspace(0, 1, STEPS + 1),
+    )
 
 
 def _exact_density(
@@ -179,7 +205,9 @@ def _exact_density(
     return log_density
 
 
-def _sample_network(network: VelocityNetwork, d: int, rng: np.random.Generator, n: int) -> np.ndarray:
+def _sample_network(
+    network: VelocityNetwork, d: int, rng: np.random.Generator, n: int
+) -> np.ndarray:
     return carry(network, rng.normal(size=(n, d)), np.linspace(0, 1, STEPS + 1))
 
 

@@ -82,13 +82,16 @@ def _exponent(lags: np.ndarray, sums: np.ndarray) -> Enclosure:
     return fit_rate(lags[usable], sums[usable]) * 0.5
 
 
-def measure_regime(chain: Chain, weights: Sequence[Any], x: np.ndarray, draws: int, rng: np.random.Generator) -> Regime:
+def measure_regime(
+    chain: Chain, weights: Sequence[Any], x: np.ndarray, draws: int, rng: np.random.Generator
+) -> Regime:
     """Of the longest stage, from the states that the inputs `x` have before it."""
     i = chain.longest_stage
     stage = chain.stages[i]
     theta = tuple(weights[i])
     L = len(stage)
-    before = call_compiled(jax.vmap(lambda row: chain.states(weights, row)[1][i]), x)  # [row, k, ...]
+    # [row, k, ...]
+    before = call_compiled(jax.vmap(lambda row: chain.states(weights, row)[1][i]), x)
     start = jnp.asarray(before)[:, 0]
     signs = rng.choice([-1.0, 1.0], size=(draws, L))
     rows = start[np.arange(draws) % len(x)]
@@ -109,7 +112,9 @@ def measure_regime(chain: Chain, weights: Sequence[Any], x: np.ndarray, draws: i
     own, steps, _ = call_compiled(jax.vmap(follow), start, np.ones((len(x), L)))
     norms, added, own, steps = (np.asarray(part) for part in (norms, added, own, steps))
     lags = np.unique(np.geomspace(1, max(1, L // 2), 8).astype(int))
-    flat = np.concatenate([np.asarray(w).reshape(L, -1) for w in theta if np.ndim(w) > 2] or [np.zeros((L, 1))], 1)
+    flat = np.concatenate(
+        [np.asarray(w).reshape(L, -1) for w in theta if np.ndim(w) > 2] or [np.zeros((L, 1))], 1
+    )
     u = np.asarray(fields)[: len(x)] if fields is not None else np.zeros((1, L, 1))
     return Regime(
         L,

@@ -19,7 +19,9 @@ def draw_probes(kind: str, rng: np.random.Generator, n: int, d: int) -> Float[np
     """Independent probes, one per row: random signs, standard normal, or uniform on the sphere of radius √d."""
     if kind not in PROBES:
         raise UsageError(
-            "There is no such probe.", got=kind, remedy=suggest(kind, PROBES, f"one of {', '.join(PROBES)}")
+            "There is no such probe.",
+            got=kind,
+            remedy=suggest(kind, PROBES, f"one of {', '.join(PROBES)}"),
         )
     if kind == "signs":
         return rng.choice([-1.0, 1.0], size=(n, d))

@@ -37,7 +37,9 @@ class VelocityNetwork:
         return np.einsum("ij,nji->n", self.layers[-1].weight, tangents)
 
 
-def fit_velocity(law: Mixture, rng: np.random.Generator, *, width: int, steps: int) -> VelocityNetwork:
+def fit_velocity(
+    law: Mixture, rng: np.random.Generator, *, width: int, steps: int
+) -> VelocityNetwork:
     """A network with two hidden layers of this width, fitted to straight lines from noise to rows of the law."""
     from ftheta.training.fitting import fit  # here, because it imports JAX
 
@@ -46,13 +48,25 @@ def fit_velocity(law: Mixture, rng: np.random.Generator, *, width: int, steps: i
     t = rng.random((PAIRS, 1))
     inputs = np.concatenate([(1 - t) * noise + t * data, t], 1)
     start = random_mlp(rng, (d + 1, width, width, d), "tanh", gain=1.0, bias=0.5)
-    found = fit(start, (inputs, data - noise), steps=steps, step=3e-3, batch=250, every=steps, progress=False).network
+    found = fit(
+        start,
+        (inputs, data - noise),
+        steps=steps,
+        step=3e-3,
+        batch=250,
+        every=steps,
+        progress=False,
+    ).network
     assert isinstance(found, Description)
     return VelocityNetwork(found.layers)
 
 
 def measure_loss(
-    field: VelocityNetwork, law: Mixture, rng: np.random.Generator, draws: int = 5000, times: int = 25
+    field: VelocityNetwork,
+    law: Mixture,
+    rng: np.random.Generator,
+    draws: int = 5000,
+    times: int = 25,
 ) -> Float[np.ndarray, "n"]:
     """The flow-matching loss of a velocity, draw by draw, at even times that are shifted at random."""
     losses = []

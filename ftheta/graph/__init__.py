@@ -28,7 +28,14 @@ from ftheta.graph.expressions import Expression
 from ftheta.graph.gradient_check import GradientCheck, check_gradient
 from ftheta.graph.gradient_costs import gradient_cost, gradient_memory
 from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.interpret import Domain, Interpretation, ReverseDomain, active_slots, backward, forward
+from ftheta.graph.interpret import (
+    Domain,
+    Interpretation,
+    ReverseDomain,
+    active_slots,
+    backward,
+    forward,
+)
 from ftheta.graph.jaxprs import named, trace
 from ftheta.graph.spec import check
 from ftheta.graph.tableaux import Tableau, tableau

@@ -25,10 +25,55 @@ CONTINUOUS_CALLS = SMOOTH_CALLS | {"relu", "relu6"}
 
 SMOOTH_PRIMITIVES = frozenset(
     (
-        *("add", "add_any", "sub", "mul", "div", "neg", "square", "sqrt", "rsqrt", "cbrt", "integer_pow", "pow"),
-        *("exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "erf", "erfc", "erf_inv", "sin", "cos", "tan"),
-        *("asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "copy", "convert_element_type"),
-        *("reduce_sum", "reduce_prod", "cumsum", "reduce_window_sum", "dot_general", "conv_general_dilated"),
+        *(
+            "add",
+            "add_any",
+            "sub",
+            "mul",
+            "div",
+            "neg",
+            "square",
+            "sqrt",
+            "rsqrt",
+            "cbrt",
+            "integer_pow",
+            "pow",
+        ),
+        *(
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log1p",
+            "tanh",
+            "logistic",
+            "erf",
+            "erfc",
+            "erf_inv",
+            "sin",
+            "cos",
+            "tan",
+        ),
+        *(
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "copy",
+            "convert_element_type",
+        ),
+        *(
+            "reduce_sum",
+            "reduce_prod",
+            "cumsum",
+            "reduce_window_sum",
+            "dot_general",
+            "conv_general_dilated",
+        ),
         *moves.RULES,
     )
 )
@@ -125,7 +170,11 @@ def is_smooth_at(graph: Graph, *point: Any) -> bool:
             return False
     except GraphError:
         return False
-    steep = [(VERTICAL[n.primitive], [box[s] for s in n.inputs]) for n in graph.nodes if n.primitive in VERTICAL]
+    steep = [
+        (VERTICAL[n.primitive], [box[s] for s in n.inputs])
+        for n in graph.nodes
+        if n.primitive in VERTICAL
+    ]
     return not any(bool(np.any(rule(*operands))) for rule, operands in steep)
 
 

@@ -17,7 +17,12 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 _KEPT = 128  # compiled programs
-_INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "custom_jvp_call": "call_jaxpr"}
+_INLINED = {
+    "jit": "jaxpr",
+    "pjit": "jaxpr",
+    "closed_call": "call_jaxpr",
+    "custom_jvp_call": "call_jaxpr",
+}
 
 
 def call_compiled(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -41,7 +46,9 @@ def compile_alike(function: Callable[..., Any], *arguments: Any) -> Callable[...
     structure = jax.tree.structure(shape)
 
     def call(*arguments: Any) -> Any:
-        return jax.tree.unflatten(structure, _program(form)(consts, numbers, tuple(jax.tree.leaves(arguments))))
+        return jax.tree.unflatten(
+            structure, _program(form)(consts, numbers, tuple(jax.tree.leaves(arguments)))
+        )
 
     return call
 
@@ -150,7 +157,11 @@ def _word(atom: Any, names: dict[Any, int], numbers: list[float] | None) -> str:
 
 def _becomes_an_input(atom: Literal) -> bool:
     """Whether a literal becomes an input: any float64 but small halves and integers, and what is not finite."""
-    if getattr(atom.aval, "dtype", None) != np.float64 or np.shape(atom.val) != () or not np.isfinite(atom.val):
+    if (
+        getattr(atom.aval, "dtype", None) != np.float64
+        or np.shape(atom.val) != ()
+        or not np.isfinite(atom.val)
+    ):
         return False
     value = float(atom.val)
     return not (abs(value) <= 16 and (2 * value).is_integer())
@@ -184,7 +195,9 @@ def _apply_equation(eqn: Any, inputs: list[Any], supply: Iterator[Any]) -> list[
     return _run_scan(eqn.params, inner, inputs, supply)
 
 
-def _run_scan(params: dict[str, Any], inner: Jaxpr, inputs: list[Any], supply: Iterator[Any]) -> list[Any]:
+def _run_scan(
+    params: dict[str, Any], inner: Jaxpr, inputs: list[Any], supply: Iterator[Any]
+) -> list[Any]:
     """A loop whose body takes its numbers from outside."""
     before = params["num_consts"]
     carried = params["num_consts"] + params["num_carry"]

@@ -33,7 +33,9 @@ class Counted:
         return float(self.f(x))
 
 
-def one_sided(f: Function, x: Float[np.ndarray, "*shape"], step: float) -> Float[np.ndarray, "coordinates"]:
+def one_sided(
+    f: Function, x: Float[np.ndarray, "*shape"], step: float
+) -> Float[np.ndarray, "coordinates"]:
     """All d one-sided differences, by d + 1 evaluations. The step is the one that is really taken in float64."""
     base = f(x)
     slopes = np.empty(x.size)
@@ -73,7 +75,11 @@ def slope(f: Function, x: Float[np.ndarray, "*shape"], k: int, third: float | No
     with np.errstate(all="ignore"):
         central = (right + left) / 2
         noise = EVALUATION * (size + abs(float(x.flat[k]) * central)) / taken
-        cut = np.abs(np.diff(central, prepend=np.inf)) * 1.5 if third is None else taken**2 / 6 * third
+        cut = (
+            np.abs(np.diff(central, prepend=np.inf)) * 1.5
+            if third is None
+            else taken**2 / 6 * third
+        )
         doubt = np.where(np.isfinite(central), cut + noise, np.inf)
         gap = np.abs(right - left)
     best = int(np.argmin(doubt))

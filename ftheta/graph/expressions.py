@@ -61,7 +61,8 @@ TOKEN = re.compile(
 )
 SPELLINGS = {"**": "^", "−": "-", "·": "*", "×": "*"}
 
-Step = tuple[Any, ...]  # ("number", value), ("variable", name), ("power", base, integer), (operation, operand, …)
+# ("number", value), ("variable", name), ("power", base, integer), (operation, operand, …)
+Step = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ class Expression:
         """Read the text, or say what is wrong with it and where."""
         if len(text) > LONGEST:
             raise UsageError(
-                f"An expression has at most {LONGEST} characters.", got=f"{len(text)} characters", remedy="shorten it"
+                f"An expression has at most {LONGEST} characters.",
+                got=f"{len(text)} characters",
+                remedy="shorten it",
             )
         return _Reader(text).program()
 
@@ -95,7 +98,9 @@ class Expression:
             known.append(named(value, names[number]) if number in names else value)
         return known[self.result]
 
-    def _step(self, operation: str, operands: list[Any], given: dict[str, Any], known: list[Any]) -> Any:
+    def _step(
+        self, operation: str, operands: list[Any], given: dict[str, Any], known: list[Any]
+    ) -> Any:
         if operation == "number":
             return jnp.asarray(operands[0], float)
         if operation == "variable":
@@ -132,14 +137,17 @@ def point(expression: Expression, words: str) -> tuple[float, ...]:
             given[name] = float(number)
         except ValueError:
             example = ",".join(f"{v}=1" for v in expression.variables)
-            raise UsageError("A point is written name=number.", got=part, remedy=f"for example {example}") from None
+            raise UsageError(
+                "A point is written name=number.", got=part, remedy=f"for example {example}"
+            ) from None
     unknown, missing = (
-        [v for v in a if v not in b] for a, b in ((given, expression.variables), (expression.variables, given))
+        [v for v in a if v not in b]
+        for a, b in ((given, expression.variables), (expression.variables, given))
     )
     if unknown or missing:
-        told = [f"no value for {', '.join(missing)}"] * bool(missing) + [f"no variable {', '.join(unknown)}"] * bool(
-            unknown
-        )
+        told = [f"no value for {', '.join(missing)}"] * bool(missing) + [
+            f"no variable {', '.join(unknown)}"
+        ] * bool(unknown)
         raise UsageError(
             "The point must give a value to each variable of the expression, and to nothing else.",
             where=expression.text,
@@ -148,7 +156,11 @@ def point(expression: Expression, words: str) -> tuple[float, ...]:
         )
     bad = [name for name, value in given.items() if not math.isfinite(value)]
     if bad:
-        raise UsageError("The point must be finite.", got=f"{bad[0]} = {given[bad[0]]}", remedy="give finite numbers")
+        raise UsageError(
+            "The point must be finite.",
+            got=f"{bad[0]} = {given[bad[0]]}",
+            remedy="give finite numbers",
+        )
     return tuple(given[v] for v in expression.variables)
 
 
@@ -174,9 +186,17 @@ class _Reader:
             self.definition()
         result = self.sum(0, 0)
         if self.now.kind != "end":
-            self.fail("Here an operator or the end is expected.", self.now, "write * between factors: 2*x, not 2x")
+            self.fail(
+                "Here an operator or the end is expected.",
+                self.now,
+                "write * between factors: 2*x, not 2x",
+            )
         if not any(step[0] == "variable" for step in self.steps):
-            self.fail("An expression needs a variable.", self.tokens[0], "write names such as x or t1 for the inputs")
+            self.fail(
+                "An expression needs a variable.",
+                self.tokens[0],
+                "write names such as x or t1 for the inputs",
+            )
         names = tuple((step, name) for name, step in self.defined.items())
         return Expression(self.text, tuple(self.steps), names, result)
 
@@ -191,14 +211,20 @@ class _Reader:
     def sum(self, binding: int, depth: int) -> int:
         """What binds more strongly than `binding`."""
         if depth > DEEPEST:
-            self.fail(f"The expression is nested more than {DEEPEST} deep.", self.now, "name parts of it: u = …; …")
+            self.fail(
+                f"The expression is nested more than {DEEPEST} deep.",
+                self.now,
+                "name parts of it: u = …; …",
+            )
         left = self.operand(depth)
         while STRENGTH.get(self.now.text, -1) > binding:
             operator = self.take()
             strength = STRENGTH[operator.text]
             right = self.sum(strength - 1 if operator.text == "^" else strength, depth + 1)
             left = (
-                self.power(left, right, operator) if operator.text == "^" else self.keep((operator.text, left, right))
+                self.power(left, right, operator)
+                if operator.text == "^"
+                else self.keep((operator.text, left, right))
             )
         return left
 
@@ -215,7 +241,11 @@ class _Reader:
             inner = self.sum(0, depth + 1)
             self.expect(")", "close the parenthesis")
             return inner
-        self.fail("Here a number, a variable, a function or `(` is expected.", token, "complete the expression")
+        self.fail(
+            "Here a number, a variable, a function or `(` is expected.",
+            token,
+            "complete the expression",
+        )
 
     def number(self, token: _Token) -> int:
         value = float(token.text)
@@ -229,7 +259,11 @@ class _Reader:
         if called and name not in (*FUNCTIONS, *OF_SEVERAL):
             near = difflib.get_close_matches(name, (*FUNCTIONS, *OF_SEVERAL), n=1)
             known = ", ".join((*FUNCTIONS, *OF_SEVERAL))
-            hint = f"did you mean {near[0]}?" if near else f"functions are {known}; write * for a product"
+            hint = (
+                f"did you mean {near[0]}?"
+                if near
+                else f"functions are {known}; write * for a product"
+            )
             self.fail("This is not a function.", token, hint)
         if called:
             return self.call(token, depth)
@@ -261,7 +295,9 @@ class _Reader:
             return self.keep(("^", base, exponent))
         if abs(value) > LARGEST_EXPONENT:
             self.fail(
-                f"Whole exponents go up to {LARGEST_EXPONENT}.", operator, "write exp(n*log(x)) for larger powers"
+                f"Whole exponents go up to {LARGEST_EXPONENT}.",
+                operator,
+                "write exp(n*log(x)) for larger powers",
             )
         return self.keep(("power", base, int(value)))
 
@@ -301,7 +337,9 @@ class _Reader:
             if match is None or match.lastgroup is None:
                 place += len(self.text[place:]) - len(self.text[place:].lstrip())
                 bad = _Token("unknown", self.text[place], place)
-                self.fail("This character has no meaning here.", bad, "use + - * / ^ ( ) , and names")
+                self.fail(
+                    "This character has no meaning here.", bad, "use + - * / ^ ( ) , and names"
+                )
             found = match.group(match.lastgroup)
             yield _Token(match.lastgroup, SPELLINGS.get(found, found), match.start(match.lastgroup))
             place = match.end()
@@ -312,11 +350,17 @@ class _Reader:
         start = max(0, token.place - 50)
         shown = "".join(c if c.isprintable() else " " for c in self.text[start : start + 100])
         caret = " " * (len("  where: ") + token.place - start) + "^"
-        got = f"{token.text!r} at character {token.place + 1}" if token.text else "the end of the expression"
+        got = (
+            f"{token.text!r} at character {token.place + 1}"
+            if token.text
+            else "the end of the expression"
+        )
         raise UsageError(what, where=f"{shown}\n{caret}", got=got, remedy=remedy)
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
     """t2 before t10."""
     parts = re.split(r"(\d+)", name)
-    return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part]
+    return [
+        (part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts if part
+    ]

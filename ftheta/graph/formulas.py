@@ -24,7 +24,9 @@ FORMULAS = {
 
 def formula(graph: Graph, node: Node) -> str:
     """What a node computes, from the names of its operands."""
-    names = [_shown(graph.constants[s.id]) if s.id in graph.constants else s.name for s in node.inputs]
+    names = [
+        _shown(graph.constants[s.id]) if s.id in graph.constants else s.name for s in node.inputs
+    ]
     form = FORMULAS.get(node.primitive, "")
     if node.primitive == "integer_pow":
         return f"{names[0]}^{node.params['y']}"

@@ -78,7 +78,9 @@ class GradientCheck:
         ]
         lines += [f"  … and {len(wrong) - 10} more"] if len(wrong) > 10 else []
         lines += (
-            [f"no derivative in {', '.join(self.coordinates[k] for k in undefined[:10])}"] if self.none.any() else []
+            [f"no derivative in {', '.join(self.coordinates[k] for k in undefined[:10])}"]
+            if self.none.any()
+            else []
         )
         return "\n".join([*lines, *(f"  {note}" for note in self.trouble[:3])])
 
@@ -101,7 +103,9 @@ def check_gradient(
     """
     args = at if isinstance(at, tuple) else (at,)
     x, names, rebuild = _coordinates(f, args)
-    given = _flat(gradient(*args) if callable(gradient) else gradient, args, isinstance(at, tuple), x.size)
+    given = _flat(
+        gradient(*args) if callable(gradient) else gradient, args, isinstance(at, tuple), x.size
+    )
 
     def black_box(point: np.ndarray) -> float:
         with jax.enable_x64(True):  # differences of float32 would be mostly noise
@@ -126,7 +130,9 @@ def check_gradient(
 
 def _trace_function(f: Callable[..., Any], args: tuple[Any, ...]) -> Tableau | None:
     try:
-        return tableau(f, *(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), a) for a in args))
+        return tableau(
+            f, *(jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), a) for a in args)
+        )
     except NotTraceable:
         return None
 
@@ -159,14 +165,24 @@ def gradient_enclosure(
         return None
     try:
         with jax.enable_x64(True):
-            graph = trace(jax.grad(traced.f, argnums=tuple(range(len(traced.at)))), *traced.at, fold_rounded=False)
-        ends = jax.tree.leaves(intervals(graph, *traced.at).outputs, is_leaf=lambda leaf: isinstance(leaf, Interval))
+            graph = trace(
+                jax.grad(traced.f, argnums=tuple(range(len(traced.at)))),
+                *traced.at,
+                fold_rounded=False,
+            )
+        ends = jax.tree.leaves(
+            intervals(graph, *traced.at).outputs, is_leaf=lambda leaf: isinstance(leaf, Interval)
+        )
     except (GraphError, TypeError):
         return None
-    return np.concatenate([np.ravel(e.lo) for e in ends]), np.concatenate([np.ravel(e.hi) for e in ends])
+    return np.concatenate([np.ravel(e.lo) for e in ends]), np.concatenate(
+        [np.ravel(e.hi) for e in ends]
+    )
 
 
-def _by_differences(f: Function, x: np.ndarray, third: float | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _by_differences(
+    f: Function, x: np.ndarray, third: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if 20 * x.size > MOST_EVALUATIONS:
         raise UsageError(
             "There are too many coordinates for finite differences.",
@@ -187,7 +203,11 @@ def _coordinates(
     paths, tree = jax.tree_util.tree_flatten_with_path(args)
     leaves = [np.asarray(leaf) for _, leaf in paths]
     if not leaves or any(leaf.dtype.kind not in "fiu" for leaf in leaves):
-        raise UsageError("A gradient is checked at real numbers.", got=str(args)[:80], remedy="pass arrays of floats")
+        raise UsageError(
+            "A gradient is checked at real numbers.",
+            got=str(args)[:80],
+            remedy="pass arrays of floats",
+        )
     sizes = np.cumsum([0, *(leaf.size for leaf in leaves)])
     names = [
         input_name(f, path) + "".join(f"[{i}]" for i in place)

@@ -35,12 +35,16 @@ class GradientCost:
 
 def gradient_cost(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> GradientCost:
     """Counted on the graph, for the gradient with respect to the inputs `wrt` (by default all that are real)."""
-    chosen = [s for s in (graph.inputs if wrt is None else map(graph.__getitem__, wrt)) if s.is_real]
+    chosen = [
+        s for s in (graph.inputs if wrt is None else map(graph.__getitem__, wrt)) if s.is_real
+    ]
     report = cost(graph, wrt=chosen)
     d = sum(slot.size for slot in chosen)
     function = report.forward_total
     passes = ((cost(graph, wrt=[slot]).tangent_total + function) * slot.size for slot in chosen)
-    return GradientCost(d, function, function * (d + 1), sum(passes, FREE), function + report.reverse_total)
+    return GradientCost(
+        d, function, function * (d + 1), sum(passes, FREE), function + report.reverse_total
+    )
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ def gradient_memory(graph: Graph, segments: int | None = None) -> GradientMemory
     forwards = cost(graph, wrt=[]).forward
     life = _Life(graph, {node.id for node in graph.nodes if forwards[node.id] == FREE})
     again = sum((forwards[node.id] for node in graph.nodes[: cuts[-1]]), FREE)
-    return GradientMemory(life.of_function(), life.of_sweep([0]), life.of_sweep(cuts), segments, again)
+    return GradientMemory(
+        life.of_function(), life.of_sweep([0]), life.of_sweep(cuts), segments, again
+    )
 
 
 class _Life:
@@ -78,11 +84,18 @@ class _Life:
         self.count = len(graph.nodes)
         made = {slot.id: i for i, node in enumerate(graph.nodes) for slot in node.outputs}
         last = dict(made)
-        last.update((slot.id, i) for i, node in enumerate(graph.nodes) for slot in node.inputs if slot.id in made)
+        last.update(
+            (slot.id, i)
+            for i, node in enumerate(graph.nodes)
+            for slot in node.inputs
+            if slot.id in made
+        )
         last.update((slot.id, self.count) for slot in graph.outputs if slot.id in made)
         self.made, self.last = (np.array([d[i] for i in made], int) for d in (made, last))
         kept = [0 if graph.producers[i].id in views else graph.slots[i].size for i in made]
-        self.bytes = np.array([n * np.dtype(graph.slots[i].dtype).itemsize for i, n in zip(made, kept)], int)
+        self.bytes = np.array(
+            [n * np.dtype(graph.slots[i].dtype).itemsize for i, n in zip(made, kept)], int
+        )
 
     def alive(self) -> Int[np.ndarray, "nodes"]:
         """Bytes alive while node i computes: made at i or before, read at i or later."""
@@ -96,8 +109,11 @@ class _Life:
 
     def of_sweep(self, cuts: list[int]) -> int:
         """The peak of both phases. An adjoint lives, backwards, as long as its value does forwards."""
-        first_cut = np.array([*cuts, self.count + 1])[np.searchsorted(cuts, self.made, side="right")]
-        kept = np.where(first_cut <= self.last, first_cut, self.count + 1)  # from this node on it is a checkpoint
+        first_cut = np.array([*cuts, self.count + 1])[
+            np.searchsorted(cuts, self.made, side="right")
+        ]
+        # from this node on it is a checkpoint
+        kept = np.where(first_cut <= self.last, first_cut, self.count + 1)
         nodes = np.arange(self.count)
         stored = np.bincount(kept, self.bytes, self.count + 2).cumsum()[: self.count]
         fresh = np.bincount(self.made, self.bytes, self.count + 1).cumsum()[: self.count]

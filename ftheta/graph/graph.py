@@ -36,7 +36,9 @@ class Slot:
     @property
     def is_real(self) -> bool:
         """Floating point: carries a derivative. (ml_dtypes such as bfloat16 have kind `V`.)"""
-        return isinstance(self.dtype, np.dtype) and (self.dtype.kind == "f" or "float" in self.dtype.name)
+        return isinstance(self.dtype, np.dtype) and (
+            self.dtype.kind == "f" or "float" in self.dtype.name
+        )
 
     def __str__(self) -> str:
         return f"{self.name}:{self.dtype}{list(self.shape)}"
@@ -106,7 +108,9 @@ class Signature:
     is_input: tuple[bool, ...]
     results: Any  # treedef of what the function returns
 
-    def inputs_of(self, args: Sequence[Any], is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    def inputs_of(
+        self, args: Sequence[Any], is_leaf: Callable[[Any], bool] | None = None
+    ) -> list[Any]:
         leaves, tree = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
         if tree != self.arguments:
             raise GraphError(
@@ -184,11 +188,25 @@ def table(graph: Graph) -> str:
         operation = f"{node.primitive}[{node.label}]" if node.label else node.primitive
         operands = " ".join(_operand(graph, slot) for slot in node.inputs)
         first, *others = node.outputs
-        rows.append((str(node.id), first.name, operation, operands, _shape(first), str(first.dtype), node.source))
+        rows.append(
+            (
+                str(node.id),
+                first.name,
+                operation,
+                operands,
+                _shape(first),
+                str(first.dtype),
+                node.source,
+            )
+        )
         rows += [("", o.name, "", "", _shape(o), str(o.dtype), "") for o in others]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([*lines, "returns " + " ".join(_operand(graph, slot) for slot in graph.outputs)])
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+    ]
+    return "\n".join(
+        [*lines, "returns " + " ".join(_operand(graph, slot) for slot in graph.outputs)]
+    )
 
 
 def _shape(slot: Slot) -> str:

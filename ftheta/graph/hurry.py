@@ -13,7 +13,8 @@ _HURRIED = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
-_THOROUGH = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}  # XLA's own choice
+# XLA's own choice
+_THOROUGH = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
 
 
 @cache
@@ -31,7 +32,9 @@ def thorough_compiler_options() -> Mapping[str, int | bool]:
 def _keep_known(options: Mapping[str, int | bool]) -> Mapping[str, int | bool]:
     if _are_known(options):
         return MappingProxyType(dict(options))
-    return MappingProxyType({name: value for name, value in options.items() if _are_known({name: value})})
+    return MappingProxyType(
+        {name: value for name, value in options.items() if _are_known({name: value})}
+    )
 
 
 def compile_quickly() -> None:
@@ -41,7 +44,8 @@ def compile_quickly() -> None:
     has said in XLA_FLAGS stays as it is. A flag that this version of XLA does not know ends the process here.
     """
     quick = [f"--{name}={str(value).lower()}" for name, value in _HURRIED.items()]
-    os.environ["XLA_FLAGS"] = " ".join([*quick, os.environ.get("XLA_FLAGS", "")])  # the last word on a flag counts
+    # the last word on a flag counts
+    os.environ["XLA_FLAGS"] = " ".join([*quick, os.environ.get("XLA_FLAGS", "")])
     jax.devices()  # makes XLA read them
     jax.config.update("jax_traceback_in_locations_limit", 0)
 

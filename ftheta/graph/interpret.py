@@ -70,7 +70,9 @@ class Interpretation(Generic[V]):
     def __getitem__(self, key: Slot | str | int) -> V:
         slot = self.graph[key]
         if slot.id not in self.values:
-            raise KeyError(f"{self.domain} has no value at {slot}: it is a constant or does not vary with the inputs")
+            raise KeyError(
+                f"{self.domain} has no value at {slot}: it is a constant or does not vary with the inputs"
+            )
         return self.values[slot.id]
 
     def __contains__(self, key: Slot | str | int) -> bool:
@@ -89,13 +91,17 @@ class Interpretation(Generic[V]):
         return tuple(self[slot] for slot in self.graph.inputs)
 
 
-jax.tree_util.register_dataclass(Interpretation, data_fields=["values"], meta_fields=["graph", "domain"])
+jax.tree_util.register_dataclass(
+    Interpretation, data_fields=["values"], meta_fields=["graph", "domain"]
+)
 
 
 def forward(domain: Domain, graph: Graph, *inputs: Any) -> Interpretation:
     """Interpret the graph on one value of the domain for each input slot."""
     refine = domain.refine(graph) if domain.refine else None
-    values: dict[int, Any] = {slot: domain.lift(constant) for slot, constant in graph.constants.items()}
+    values: dict[int, Any] = {
+        slot: domain.lift(constant) for slot, constant in graph.constants.items()
+    }
     values.update((slot.id, value) for slot, value in zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         result = domain.rule(node)(node, *[values[slot.id] for slot in node.inputs])
@@ -139,7 +145,9 @@ def active_slots(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> froze
     return frozenset(active)
 
 
-def find_rule(domain: str, file: str, rules: Mapping[str, Rule], node: Node, default: Rule | None = None) -> Rule:
+def find_rule(
+    domain: str, file: str, rules: Mapping[str, Rule], node: Node, default: Rule | None = None
+) -> Rule:
     """The rule for the node's primitive, or `default`; without either, an error names domain, primitive and file."""
     rule = rules.get(node.primitive, default)
     if rule is None:
@@ -149,7 +157,9 @@ def find_rule(domain: str, file: str, rules: Mapping[str, Rule], node: Node, def
 
 def missing_rule(domain: str, file: str, node: Node, use: str = "") -> NoRule:
     """The error of a missing rule; `use` narrows it to one use of a primitive that has a rule otherwise."""
-    what = f"the domain {domain!r} has no rule for the primitive {node.primitive!r}" + (f" {use}" if use else "")
+    what = f"the domain {domain!r} has no rule for the primitive {node.primitive!r}" + (
+        f" {use}" if use else ""
+    )
     return NoRule(
         what,
         where=node.source,
@@ -160,7 +170,11 @@ def missing_rule(domain: str, file: str, node: Node, use: str = "") -> NoRule:
 
 def precision(graph: Graph) -> contextlib.AbstractContextManager[Any]:
     """JAX's precision mode of the graph, for the time of a `with` block and this thread only."""
-    return contextlib.nullcontext() if jax.config.read("jax_enable_x64") == graph.x64 else jax.enable_x64(graph.x64)
+    return (
+        contextlib.nullcontext()
+        if jax.config.read("jax_enable_x64") == graph.x64
+        else jax.enable_x64(graph.x64)
+    )
 
 
 def shared_by_kind(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -87,7 +87,11 @@ def trace(
 
     closed = jax.make_jaxpr(flat)(*shapes)
     signature = Signature(tree, is_input, results[-1])
-    given = names if names is not None else [input_name(f, path) for (path, _), a in zip(paths, is_input) if a]
+    given = (
+        names
+        if names is not None
+        else [input_name(f, path) for (path, _), a in zip(paths, is_input) if a]
+    )
     if len(given) != len(shapes):
         raise NotTraceable(
             "one name is needed for each array among the arguments",
@@ -107,7 +111,12 @@ def named(x: Any, name: str) -> Any:
 
 
 def _graph_of(
-    closed: Any, names: Sequence[str], signature: Signature, where: str, budget: int, fold_rounded: bool
+    closed: Any,
+    names: Sequence[str],
+    signature: Signature,
+    where: str,
+    budget: int,
+    fold_rounded: bool,
 ) -> Graph:
     walk = _Walk(budget, fold_rounded)
     inputs = [walk.new_slot(v.aval, name) for v, name in zip(closed.jaxpr.invars, names)]
@@ -157,7 +166,11 @@ class _Walk:
                 remedy="call trace outside, or pass the value as an argument",
             )
         value = concrete(value, aval.dtype)
-        key = (str(value.dtype), value.tobytes()) if isinstance(value, np.ndarray) and value.shape == () else None
+        key = (
+            (str(value.dtype), value.tobytes())
+            if isinstance(value, np.ndarray) and value.shape == ()
+            else None
+        )
         if key is not None and key in self.scalars:
             return self.scalars[key]
         slot = self.new_slot(aval)
@@ -170,10 +183,16 @@ class _Walk:
         """Flatten a closed jaxpr whose arguments are the given slots; returns the slots of its results."""
         jaxpr = closed.jaxpr
         slots = dict(zip(jaxpr.invars, inputs))
-        slots.update((v, self.constant(c, v.aval, where)) for v, c in zip(jaxpr.constvars, closed.consts))
+        slots.update(
+            (v, self.constant(c, v.aval, where)) for v, c in zip(jaxpr.constvars, closed.consts)
+        )
 
         def read(atom: Any) -> int:
-            return self.constant(atom.val, atom.aval, where) if isinstance(atom, jex.Literal) else slots[atom]
+            return (
+                self.constant(atom.val, atom.aval, where)
+                if isinstance(atom, jex.Literal)
+                else slots[atom]
+            )
 
         for eqn in jaxpr.eqns:
             source = user_line(_frames(eqn), where)
@@ -191,8 +210,13 @@ class _Walk:
     def fold(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
         given = [self.constants[slot] for slot in inputs]
         if eqn.primitive.name in MOVES and isinstance(given[0], np.ndarray) and len(given) == 1:
-            operand, result = (Slot(0, "", tuple(v.aval.shape), v.aval.dtype) for v in (eqn.invars[0], eqn.outvars[0]))
-            node = _node(0, eqn, [operand], [result], source, self.steps, self.budget, self.fold_rounded)
+            operand, result = (
+                Slot(0, "", tuple(v.aval.shape), v.aval.dtype)
+                for v in (eqn.invars[0], eqn.outvars[0])
+            )
+            node = _node(
+                0, eqn, [operand], [result], source, self.steps, self.budget, self.fold_rounded
+            )
             values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
         else:
             with _precision_of(eqn), jax.core.ensure_compile_time_eval():
@@ -201,7 +225,8 @@ class _Walk:
             return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
         outputs = _keep(self, eqn, inputs, source)
         self.constants.update(
-            (slot, concrete(value, v.aval.dtype)) for slot, value, v in zip(outputs, values, eqn.outvars)
+            (slot, concrete(value, v.aval.dtype))
+            for slot, value, v in zip(outputs, values, eqn.outvars)
         )
         self.computed.update(outputs)
         return outputs
@@ -224,7 +249,9 @@ class _Walk:
                 remedy="shorten the loop, trace one step and compose, or raise trace(..., budget=...)",
             )
 
-    def finish(self, inputs: list[int], outputs: list[int], signature: Signature, where: str) -> Graph:
+    def finish(
+        self, inputs: list[int], outputs: list[int], signature: Signature, where: str
+    ) -> Graph:
         equations = self.find_needed(outputs)
         used = {slot for _, ins, _, _ in equations for slot in ins} | set(outputs)
         constants = [slot for slot in self.constants if slot in used and slot not in self.computed]
@@ -263,7 +290,9 @@ class _Walk:
         variables = 0
         fixed = 0
         for new, old in enumerate(order):
-            fixed, variables = (fixed + 1, variables) if old in constants else (fixed, variables + 1)
+            fixed, variables = (
+                (fixed + 1, variables) if old in constants else (fixed, variables + 1)
+            )
             name = self.names.get(old) or (f"c{fixed}" if old in constants else f"x{variables}")
             while name in taken:
                 name += "'"
@@ -284,9 +313,21 @@ def _node(
     fold_rounded: bool,
 ) -> Node:
     name = eqn.primitive.name
-    inside = [eqn.params[CUSTOM[name]]] if name in CUSTOM else list(eqn.params["branches"]) if name == "cond" else []
-    label, _, home = inside[0].jaxpr.debug_info.func_src_info.partition(" at ") if name in CUSTOM else ("", "", "")
-    params = {key: plain_value(value) for key, value in eqn.params.items() if not _holds_graph(value)}
+    inside = (
+        [eqn.params[CUSTOM[name]]]
+        if name in CUSTOM
+        else list(eqn.params["branches"])
+        if name == "cond"
+        else []
+    )
+    label, _, home = (
+        inside[0].jaxpr.debug_info.func_src_info.partition(" at ")
+        if name in CUSTOM
+        else ("", "", "")
+    )
+    params = {
+        key: plain_value(value) for key, value in eqn.params.items() if not _holds_graph(value)
+    }
     return Node(
         number,
         name,
@@ -347,7 +388,9 @@ def _cond(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     if which not in walk.constants:
         return _keep(walk, eqn, inputs, source)
     branches = eqn.params["branches"]
-    return walk.enter(branches[min(max(int(walk.constants[which]), 0), len(branches) - 1)], operands, source)
+    return walk.enter(
+        branches[min(max(int(walk.constants[which]), 0), len(branches) - 1)], operands, source
+    )
 
 
 HANDLERS: Mapping[str, Callable[[_Walk, Any, list[int], str], list[int]]] = {
@@ -368,13 +411,19 @@ def _one_equation(eqn: Any) -> Callable[..., tuple[Any, ...]]:
     parameters of a bind differ from those of an equation)."""
     invars, outvars = ([jex.Var(v.aval) for v in vs] for vs in (eqn.invars, eqn.outvars))
     info = jex.DebugInfo("equation", eqn.primitive.name, ("",) * len(invars), ("",) * len(outvars))
-    jaxpr = jex.Jaxpr((), invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], eqn.effects, info)
+    jaxpr = jex.Jaxpr(
+        (), invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], eqn.effects, info
+    )
     return lambda *values: tuple(jax.core.eval_jaxpr(jaxpr, (), *values))
 
 
 def _precision_of(eqn: Any) -> contextlib.AbstractContextManager[None]:
     """The precision mode that an equation was traced in: a function may choose 64 bits for itself."""
-    wide = any(jnp.dtype(v.aval.dtype).itemsize == 8 for v in (*eqn.invars, *eqn.outvars) if _has_plain_type(v))
+    wide = any(
+        jnp.dtype(v.aval.dtype).itemsize == 8
+        for v in (*eqn.invars, *eqn.outvars)
+        if _has_plain_type(v)
+    )
     return jax.enable_x64(True) if wide else contextlib.nullcontext()
 
 
@@ -385,7 +434,11 @@ def _has_plain_type(v: Any) -> bool:
 def _frames(eqn: Any) -> list[Any]:
     """The calls that led to the equation, innermost first, without those of `trace` itself."""
     traceback = eqn.source_info.traceback
-    return [] if traceback is None else [frame for frame in traceback.frames if frame.file_name not in OWN_FILES]
+    return (
+        []
+        if traceback is None
+        else [frame for frame in traceback.frames if frame.file_name not in OWN_FILES]
+    )
 
 
 def _close_jaxpr(jaxpr: Any) -> Any:

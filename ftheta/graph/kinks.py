@@ -34,7 +34,8 @@ def not_finite(graph: Graph, value: Interpretation[Any]) -> list[Node]:
     return [
         node
         for node in graph.nodes
-        if not all(is_finite(value[s]) for s in node.outputs) and all(is_finite(value[s]) for s in node.inputs)
+        if not all(is_finite(value[s]) for s in node.outputs)
+        and all(is_finite(value[s]) for s in node.inputs)
     ]
 
 
@@ -43,7 +44,12 @@ def _felt(node: Node, value: Interpretation[Any], adjoint: Interpretation[Any]) 
     if not at_kink.any():
         return False
     out = node.outputs[0]
-    if not out.is_real or node.primitive in JUMPS or at_kink.shape != out.shape or out not in adjoint:
+    if (
+        not out.is_real
+        or node.primitive in JUMPS
+        or at_kink.shape != out.shape
+        or out not in adjoint
+    ):
         return True  # a choice or a jump: the adjoint does not tell
     return bool((at_kink & (np.asarray(adjoint[out]) != 0)).any())
 
@@ -83,8 +89,17 @@ def _may_bend(node: Node, inputs: Sequence[Any]) -> bool:
             (body,) = node.graphs
         except GraphError:
             return True
-        return bool(may_bend(body, forward(INTERVAL, body, *inputs[len(inputs) - len(body.inputs) :])))
-    if node.primitive in ("reduce_max", "reduce_min", "sort", "cond", "reduce_window_max", "reduce_window_min"):
+        return bool(
+            may_bend(body, forward(INTERVAL, body, *inputs[len(inputs) - len(body.inputs) :]))
+        )
+    if node.primitive in (
+        "reduce_max",
+        "reduce_min",
+        "sort",
+        "cond",
+        "reduce_window_max",
+        "reduce_window_min",
+    ):
         return True
     if node.primitive in (*COMPARISONS, "max", "min"):
         return node.inputs[0].is_real and node.inputs[0] != node.inputs[1] and _meet(*inputs)

@@ -17,7 +17,9 @@ def taken(node: Node, x: Array) -> Array:
     """The strided slice of `x` that the node asks for."""
     p = node.params
     strides = p["strides"] or (1,) * x.ndim
-    return x[tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))]
+    return x[
+        tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], strides))
+    ]
 
 
 def broadcast(node: Node, x: Array) -> Array:

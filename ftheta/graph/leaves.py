@@ -40,7 +40,9 @@ def concrete(value: Any, dtype: Any) -> Any:
 
 def is_array(leaf: Any) -> bool:
     """Whether a leaf of the arguments is an array or a number, and so an input of the program."""
-    return isinstance(leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct, bool, int, float, complex))
+    return isinstance(
+        leaf, (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct, bool, int, float, complex)
+    )
 
 
 def shape_of(leaf: Any) -> jax.ShapeDtypeStruct:

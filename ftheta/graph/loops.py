@@ -31,7 +31,10 @@ def unroll_scan(walk: Walk, eqn: Any, inputs: list[int], source: str) -> list[in
         walk.count(length * len(body.jaxpr.eqns), source, f"scan of length {length}")
     constants = inputs[: p["num_consts"]]
     carry = inputs[p["num_consts"] : p["num_consts"] + carried]
-    rows = [walk.enter(unstack_jaxpr(walk.avals[x], length), [x], source) for x in inputs[p["num_consts"] + carried :]]
+    rows = [
+        walk.enter(unstack_jaxpr(walk.avals[x], length), [x], source)
+        for x in inputs[p["num_consts"] + carried :]
+    ]
     results: list[Any] = [None] * length
     outer = walk.steps
     for t in reversed(range(length)) if p["reverse"] else range(length):

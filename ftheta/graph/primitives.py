@@ -10,22 +10,107 @@ COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 
 ELEMENTWISE = frozenset(
     (
-        *("add", "add_any", "sub", "mul", "div", "neg", "abs", "sign", "max", "min", "clamp", "square", "sqrt"),
-        *("rsqrt", "cbrt", "integer_pow", "pow", "rem", "exp", "exp2", "expm1", "log", "log1p", "tanh"),
-        *("logistic", "erf", "erfc", "erf_inv", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh"),
-        *("cosh", "asinh", "acosh", "atanh", "floor", "ceil", "round", "is_finite", "and", "or", "not", "xor"),
-        *("select_n", "lt", "le", "gt", "ge", "eq", "ne", "convert_element_type", "copy", "stop_gradient"),
+        *(
+            "add",
+            "add_any",
+            "sub",
+            "mul",
+            "div",
+            "neg",
+            "abs",
+            "sign",
+            "max",
+            "min",
+            "clamp",
+            "square",
+            "sqrt",
+        ),
+        *(
+            "rsqrt",
+            "cbrt",
+            "integer_pow",
+            "pow",
+            "rem",
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log1p",
+            "tanh",
+        ),
+        *(
+            "logistic",
+            "erf",
+            "erfc",
+            "erf_inv",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "atan2",
+            "sinh",
+        ),
+        *(
+            "cosh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "floor",
+            "ceil",
+            "round",
+            "is_finite",
+            "and",
+            "or",
+            "not",
+            "xor",
+        ),
+        *(
+            "select_n",
+            "lt",
+            "le",
+            "gt",
+            "ge",
+            "eq",
+            "ne",
+            "convert_element_type",
+            "copy",
+            "stop_gradient",
+        ),
     )
 )
 """Primitives whose output entry depends on the same entry of the operands only (scalars broadcast)."""
 
 PARTIAL = frozenset(
-    ("log", "log1p", "sqrt", "rsqrt", "pow", "asin", "acos", "acosh", "atanh", "erf_inv", "div", "integer_pow")
+    (
+        "log",
+        "log1p",
+        "sqrt",
+        "rsqrt",
+        "pow",
+        "asin",
+        "acos",
+        "acosh",
+        "atanh",
+        "erf_inv",
+        "div",
+        "integer_pow",
+    )
 )
 """Real functions that are not defined everywhere."""
 
 MOVES = (
-    *("reshape", "transpose", "slice", "pad", "broadcast_in_dim", "concatenate", "gather", "dynamic_slice"),
+    *(
+        "reshape",
+        "transpose",
+        "slice",
+        "pad",
+        "broadcast_in_dim",
+        "concatenate",
+        "gather",
+        "dynamic_slice",
+    ),
     *(
         "dynamic_update_slice",
         "rev",
@@ -44,8 +129,30 @@ MOVES = (
 UNROUNDED = frozenset(
     (
         *MOVES,
-        *("neg", "abs", "max", "min", "clamp", "reduce_max", "reduce_min", "cummax", "cummin", "sort", "sign", "floor"),
-        *("ceil", "round", "select_n", "stop_gradient", "iota", "reduce_window_max", "reduce_window_min", "top_k"),
+        *(
+            "neg",
+            "abs",
+            "max",
+            "min",
+            "clamp",
+            "reduce_max",
+            "reduce_min",
+            "cummax",
+            "cummin",
+            "sort",
+            "sign",
+            "floor",
+        ),
+        *(
+            "ceil",
+            "round",
+            "select_n",
+            "stop_gradient",
+            "iota",
+            "reduce_window_max",
+            "reduce_window_min",
+            "top_k",
+        ),
         *("real", "optimization_barrier"),
     )
 )

@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from ftheta.graph.graph import Axes, Graph, Node, Slot
-from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Pattern, Softmax, Variance, WeightedAverage
+from ftheta.graph.patterns import (
+    Centred,
+    LogAddExp,
+    LogSumExp,
+    Normalised,
+    Pattern,
+    Softmax,
+    Variance,
+    WeightedAverage,
+)
 from ftheta.graph.primitives import IDENTITIES
 from ftheta.graph.terms import Atom, Deviation, Exponential, Square, Term, Total
 
@@ -61,7 +70,11 @@ class _Walk:
     def origin(self, slot: Slot) -> Slot:
         """The slot behind copies and `stop_gradient`."""
         node = self.graph.producers.get(slot.id)
-        return self.origin(node.inputs[0]) if node is not None and node.primitive in IDENTITIES else slot
+        return (
+            self.origin(node.inputs[0])
+            if node is not None and node.primitive in IDENTITIES
+            else slot
+        )
 
 
 def _nothing(walk: _Walk, node: Node) -> None:
@@ -82,7 +95,9 @@ def _convert(walk: _Walk, node: Node) -> Term | None:
 def _reduce_sum(walk: _Walk, node: Node) -> Term:
     shape = node.inputs[0].shape
     axes = tuple(node.params["axes"])
-    return Total(walk.term(node.inputs[0]), shape, axes, tuple(k for k in range(len(shape)) if k not in axes))
+    return Total(
+        walk.term(node.inputs[0]), shape, axes, tuple(k for k in range(len(shape)) if k not in axes)
+    )
 
 
 def _broadcast(walk: _Walk, node: Node) -> Term | None:
@@ -90,7 +105,9 @@ def _broadcast(walk: _Walk, node: Node) -> Term | None:
     if total is None:
         return None
     places: list[int | None] = [None] * len(node.shape)
-    for axis, size, place in zip(node.params["broadcast_dimensions"], node.inputs[0].shape, total.places):
+    for axis, size, place in zip(
+        node.params["broadcast_dimensions"], node.inputs[0].shape, total.places
+    ):
         places[axis] = place if size == node.shape[axis] else None
     return replace(total, places=tuple(places))
 
@@ -130,7 +147,9 @@ def _match_scaled_total(walk: _Walk, node: Node) -> Term | None:
     if total is None or not factor or not total.is_plain or node.shape != a.shape:
         return None
     number = Fraction(factor)
-    return replace(total, scale=total.scale * number if node.primitive == "mul" else total.scale / number)
+    return replace(
+        total, scale=total.scale * number if node.primitive == "mul" else total.scale / number
+    )
 
 
 def _mul(walk: _Walk, node: Node) -> Term | None:
@@ -163,7 +182,9 @@ def _quotient(walk: _Walk, node: Node, c: Slot, total: Total) -> None:
     term = walk.term(c)
     if total.root and total.of == Square(term) and total.scale > 0:
         centred = isinstance(term, Deviation) and term.axes == total.axes
-        walk.record(node, Normalised(c, centred, total.axes, total.scale, total.shift, total.offset))
+        walk.record(
+            node, Normalised(c, centred, total.axes, total.scale, total.shift, total.offset)
+        )
     elif (
         isinstance(term, Exponential)
         and total.of == term
@@ -194,7 +215,9 @@ def _without_shift(walk: _Walk, slot: Slot, axes: Axes) -> Slot:
 
 
 def _constant_along(walk: _Walk, slot: Slot, axes: Axes, beside: tuple[int, ...]) -> bool:
-    if slot.shape == () or (len(slot.shape) == len(beside) and all(slot.shape[a] == 1 for a in axes)):
+    if slot.shape == () or (
+        len(slot.shape) == len(beside) and all(slot.shape[a] == 1 for a in axes)
+    ):
         return True
     node = walk.producer(slot, "broadcast_in_dim")
     if node is None or slot.shape != beside:
@@ -209,7 +232,12 @@ def _sub(walk: _Walk, node: Node) -> Term | None:
     term = walk.term(a)
     if mean is None or node.shape != a.shape:
         return None
-    if mean.logarithm and isinstance(mean.of, Exponential) and mean.of.of == term and mean.stands_beside(a.shape):
+    if (
+        mean.logarithm
+        and isinstance(mean.of, Exponential)
+        and mean.of.of == term
+        and mean.stands_beside(a.shape)
+    ):
         walk.record(node, Softmax(_without_shift(walk, a, mean.axes), mean.axes, logarithm=True))
         return None
     if mean.is_mean and mean.of == term and mean.stands_beside(a.shape):
@@ -237,7 +265,9 @@ def _variance(walk: _Walk, node: Node) -> Term | None:
         return None
     layout = squares.keeps_axes
     if isinstance(mean.of, Atom) and layout is not None:
-        walk.record(node, Variance(walk.graph.slots[mean.of.slot], mean.axes, squares.scale, layout))
+        walk.record(
+            node, Variance(walk.graph.slots[mean.of.slot], mean.axes, squares.scale, layout)
+        )
     return replace(squares, of=Square(Deviation(mean.of, mean.axes)))
 
 
@@ -273,7 +303,9 @@ def _log_sum_exp(walk: _Walk, node: Node, total: Total, shift: Slot) -> None:
     x, t = taken.inputs
     kept = tuple(k for k in range(len(total.shape)) if k not in total.axes)
     spread = walk.producer(t, "broadcast_in_dim")
-    same = walk.origin(t) == walk.origin(shift) and _constant_along(walk, t, total.axes, total.shape)
+    same = walk.origin(t) == walk.origin(shift) and _constant_along(
+        walk, t, total.axes, total.shape
+    )
     respread = (
         spread is not None
         and spread.params["broadcast_dimensions"] == kept
@@ -292,7 +324,9 @@ def _log_add_exp(walk: _Walk, node: Node, a: Slot, b: Slot) -> None:
         step = walk.producer(inner, primitive)
         if step is None or largest is None:
             return
-        if primitive == "sub" and set(map(walk.origin, step.inputs)) == set(map(walk.origin, largest.inputs)):
+        if primitive == "sub" and set(map(walk.origin, step.inputs)) == set(
+            map(walk.origin, largest.inputs)
+        ):
             walk.record(node, LogAddExp(*largest.inputs))
         inner = step.inputs[0]
 
@@ -325,7 +359,13 @@ def _abs(walk: _Walk, node: Node) -> Term | None:
 def _root(inverse: bool) -> Callable[[_Walk, Node], Term | None]:
     def rule(walk: _Walk, node: Node) -> Term | None:
         total = walk.total(node.inputs[0])
-        if total is None or not isinstance(total.of, Square) or total.root or total.inverse or total.scale <= 0:
+        if (
+            total is None
+            or not isinstance(total.of, Square)
+            or total.root
+            or total.inverse
+            or total.scale <= 0
+        ):
             return None
         return replace(total, root=True, inverse=inverse)
 
@@ -334,12 +374,21 @@ def _root(inverse: bool) -> Callable[[_Walk, Node], Term | None]:
 
 def _pow(walk: _Walk, node: Node) -> Term | None:
     exponent = walk.uniform(node.inputs[1])
-    return _root(exponent < 0)(walk, node) if exponent in (0.5, -0.5) and node.shape == node.inputs[0].shape else None
+    return (
+        _root(exponent < 0)(walk, node)
+        if exponent in (0.5, -0.5) and node.shape == node.inputs[0].shape
+        else None
+    )
 
 
 def _log(walk: _Walk, node: Node) -> Term | None:
     total = walk.total(node.inputs[0])
-    if total is None or not isinstance(total.of, Exponential) or not total.is_plain or total.scale != 1:
+    if (
+        total is None
+        or not isinstance(total.of, Exponential)
+        or not total.is_plain
+        or total.scale != 1
+    ):
         return None
     return replace(total, logarithm=True)
 
@@ -349,7 +398,11 @@ def _dot_general(walk: _Walk, node: Node) -> None:
     contracted, _ = node.params["dimension_numbers"]
     for first, slot, axes in zip((True, False), node.inputs, contracted):
         weights = walk.found.get(walk.origin(slot).id)
-        if isinstance(weights, Softmax) and not weights.logarithm and sorted(weights.axes) == sorted(axes):
+        if (
+            isinstance(weights, Softmax)
+            and not weights.logarithm
+            and sorted(weights.axes) == sorted(axes)
+        ):
             walk.record(node, WeightedAverage(weights_first=first))
             return
 

@@ -79,7 +79,10 @@ def _split_loops(graph: Graph) -> list[list[list[Node]]]:
 def _read_loop(steps: list[list[Node]]) -> Recurrence | None:
     made = [{slot.id: slot for node in nodes for slot in node.outputs} for nodes in steps]
     read = [{slot.id for node in nodes for slot in node.inputs} for nodes in steps]
-    states = [tuple(slot for key, slot in made[t].items() if key in read[t + 1]) for t in range(len(steps) - 1)]
+    states = [
+        tuple(slot for key, slot in made[t].items() if key in read[t + 1])
+        for t in range(len(steps) - 1)
+    ]
     shapes = {tuple(slot.shape for slot in state) for state in states[1:]}
     if len(states) < 2 or len(shapes) != 1 or not states[-1]:
         return None

@@ -41,7 +41,9 @@ def regions(graph: Graph) -> dict[int, Region]:
         if len(sources) != 1 or not _extends(node):
             continue
         (source,) = sources.values()
-        nodes = {n.id: n for slot in moving for n in inside.get(slot.id, {}).values()} | {node.id: node}
+        nodes = {n.id: n for slot in moving for n in inside.get(slot.id, {}).values()} | {
+            node.id: node
+        }
         if len(nodes) > LARGEST_REGION or node.shape != source.shape or not source.is_real:
             continue
         out = node.outputs[0]
@@ -52,7 +54,9 @@ def regions(graph: Graph) -> dict[int, Region]:
                 found[out.id] = region
     inner = _inner(graph, found)
     return {
-        slot: region for slot, region in found.items() if slot not in inner or _leads_to_partial(graph, inside, slot)
+        slot: region
+        for slot, region in found.items()
+        if slot not in inner or _leads_to_partial(graph, inside, slot)
     }
 
 
@@ -63,7 +67,9 @@ def _from_fork(graph: Graph, source: Slot, nodes: tuple[Node, ...]) -> Region:
     for number, node in enumerate(nodes[:-1]):
         later = nodes[number + 1 :]
         known = {node.outputs[0].id, *(after.outputs[0].id for after in later), *graph.fixed}
-        if node.outputs[0].is_real and all(slot.id in known for after in later for slot in after.inputs):
+        if node.outputs[0].is_real and all(
+            slot.id in known for after in later for slot in after.inputs
+        ):
             variable = node.outputs[0]
             rest = later
     return Region(variable, rest, _knots(graph, variable, rest))
@@ -93,7 +99,8 @@ def _leads_to_partial(graph: Graph, inside: dict[int, dict[int, Node]], slot: in
     `log(where(x > 0, x, 1))`."""
     producer = graph.producers[slot].id
     return any(
-        producer in nodes and any(n.primitive in PARTIAL and n.id > producer for n in nodes.values())
+        producer in nodes
+        and any(n.primitive in PARTIAL and n.id > producer for n in nodes.values())
         for nodes in inside.values()
     )
 
@@ -106,7 +113,9 @@ def _extends(node: Node) -> bool:
 
 def _paths_meet(node: Node, moving: list[Slot]) -> bool:
     """Two different operands, or one operand twice where the domains' rules do not see it by themselves."""
-    return len({slot.id for slot in moving}) > 1 or (len(moving) > 1 and node.primitive in ("sub", "div", "pow"))
+    return len({slot.id for slot in moving}) > 1 or (
+        len(moving) > 1 and node.primitive in ("sub", "div", "pow")
+    )
 
 
 def compares_variable(graph: Graph, variable: Slot, node: Node) -> bool:

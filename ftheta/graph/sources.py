@@ -23,18 +23,26 @@ def input_name(f: Callable[..., Any], path: tuple[Any, ...]) -> str:
         parameters = list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
         parameters = []
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     variadic = [p.name for p in parameters if p.kind == p.VAR_POSITIONAL]
     if position < len(positional):
         return positional[position] + rest
-    return (f"{variadic[0]}[{position - len(positional)}]" if variadic else f"x{position + 1}") + rest
+    return (
+        f"{variadic[0]}[{position - len(positional)}]" if variadic else f"x{position + 1}"
+    ) + rest
 
 
 def definition(f: Callable[..., Any]) -> str:
     """Where a function is defined, or what it is if that has no line."""
     target = inspect.unwrap(f)
     code = getattr(getattr(target, "__func__", target), "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno} ({code.co_name})" if code else f"({type(f).__name__})"
+    return (
+        f"{code.co_filename}:{code.co_firstlineno} ({code.co_name})"
+        if code
+        else f"({type(f).__name__})"
+    )
 
 
 def user_line(frames: Sequence[Any], enclosing: str) -> str:
@@ -45,7 +53,11 @@ def user_line(frames: Sequence[Any], enclosing: str) -> str:
     function traced by itself has no such line: then its own line has to do.
     """
     own = [frame for frame in frames if not frame.file_name.startswith(LIBRARIES)]
-    others = [frame for frame in frames if not frame.file_name.startswith(JAX)] if enclosing.startswith("(") else []
+    others = (
+        [frame for frame in frames if not frame.file_name.startswith(JAX)]
+        if enclosing.startswith("(")
+        else []
+    )
     for frame in own or others:
         return f"{frame.file_name}:{frame.line_num} ({frame.function_name.split('.')[-1]})"
     return enclosing

@@ -35,7 +35,12 @@ def check(graph: Graph) -> None:
 
 def _demand(holds: bool, what: str, where: str, got: object) -> None:
     if not holds:
-        raise MalformedGraph(what, where=where, got=str(got), remedy="build graphs with trace, or repair the rewriting")
+        raise MalformedGraph(
+            what,
+            where=where,
+            got=str(got),
+            remedy="build graphs with trace, or repair the rewriting",
+        )
 
 
 def _numbering(graph: Graph) -> None:
@@ -58,7 +63,12 @@ def _references(graph: Graph) -> None:
         for slot in (*node.inputs, *node.outputs):
             known(slot, str(node))
     for number in graph.constants:
-        _demand(0 <= number < len(graph.slots), "a constant belongs to a slot of the graph", "constants", number)
+        _demand(
+            0 <= number < len(graph.slots),
+            "a constant belongs to a slot of the graph",
+            "constants",
+            number,
+        )
 
 
 def _assignments(graph: Graph) -> None:
@@ -95,8 +105,18 @@ def _constants(graph: Graph) -> None:
 def _signature(graph: Graph) -> None:
     arguments = sum(graph.signature.is_input)
     results = graph.signature.results.num_leaves
-    _demand(arguments == len(graph.inputs), "the arguments have one leaf for each input", "signature", arguments)
-    _demand(results == len(graph.outputs), "the result has one leaf for each output", "signature", results)
+    _demand(
+        arguments == len(graph.inputs),
+        "the arguments have one leaf for each input",
+        "signature",
+        arguments,
+    )
+    _demand(
+        results == len(graph.outputs),
+        "the result has one leaf for each output",
+        "signature",
+        results,
+    )
 
 
 def _types(node: Node) -> None:
@@ -135,7 +155,8 @@ def _inside(node: Node) -> None:
             [str(s) for s in inner.inputs],
         )
         _demand(
-            [(s.shape, s.dtype) for s in inner.outputs] == [(s.shape, s.dtype) for s in node.outputs],
+            [(s.shape, s.dtype) for s in inner.outputs]
+            == [(s.shape, s.dtype) for s in node.outputs],
             "the body returns the node's outputs",
             str(node),
             [str(s) for s in inner.outputs],

@@ -56,7 +56,9 @@ class Tableau:
     @property
     def gradient(self) -> Float[np.ndarray, "coordinates"]:
         """With respect to every coordinate of the inputs, in the order of `coordinates`."""
-        return np.concatenate([np.zeros(0), *(np.ravel(self._adjoint_of(slot)) for slot in self.graph.inputs)])
+        return np.concatenate(
+            [np.zeros(0), *(np.ravel(self._adjoint_of(slot)) for slot in self.graph.inputs)]
+        )
 
     @property
     def coordinates(self) -> list[str]:
@@ -97,17 +99,36 @@ class Tableau:
             )
         operands = [self.value[slot] for slot in maker.inputs]
         with precision(self.graph):
-            at = lambda x: maker.evaluate(*[x if s == given else v for s, v in zip(maker.inputs, operands)])
-            return np.asarray(jax.jacrev(lambda x: at(x)[maker.outputs.index(out)])(self.value[given]))
+            at = lambda x: maker.evaluate(
+                *[x if s == given else v for s, v in zip(maker.inputs, operands)]
+            )
+            return np.asarray(
+                jax.jacrev(lambda x: at(x)[maker.outputs.index(out)])(self.value[given])
+            )
 
     @property
     def trouble(self) -> list[str]:
         """What keeps the program from having a derivative here: a value that is not finite, a kink, a jump."""
-        given = [f"the input {s.name} is not finite" for s in self.graph.inputs if not is_finite(self.value[s])]
-        undefined = [self._told(node, "has no finite value") for node in not_finite(self.graph, self.value)]
-        bent = [self._told(node, "has no derivative") for node in kinks(self.graph, self.value, self.adjoint)]
-        endless = [s.name for s in self.graph.slots if s in self.adjoint and not np.isfinite(self.adjoint[s]).all()]
-        return given + undefined + bent or [f"the adjoint of {name} is not finite" for name in endless[:1]]
+        given = [
+            f"the input {s.name} is not finite"
+            for s in self.graph.inputs
+            if not is_finite(self.value[s])
+        ]
+        undefined = [
+            self._told(node, "has no finite value") for node in not_finite(self.graph, self.value)
+        ]
+        bent = [
+            self._told(node, "has no derivative")
+            for node in kinks(self.graph, self.value, self.adjoint)
+        ]
+        endless = [
+            s.name
+            for s in self.graph.slots
+            if s in self.adjoint and not np.isfinite(self.adjoint[s]).all()
+        ]
+        return given + undefined + bent or [
+            f"the adjoint of {name} is not finite" for name in endless[:1]
+        ]
 
     def formula(self, node: Node) -> str:
         return formula(self.graph, node)
@@ -117,14 +138,26 @@ class Tableau:
     @property
     def table(self) -> Table:
         """Inputs and nodes in the order of the forward sweep; read upwards for the reverse sweep."""
-        rows = [(s.name, self.formula(n) if n else "input", *self._numbers(s)) for s, n in self._in_order()]
-        return Table("forward and reverse sweep", ("node", "formula", "value", "adjoint"), tuple(rows))
+        rows = [
+            (s.name, self.formula(n) if n else "input", *self._numbers(s))
+            for s, n in self._in_order()
+        ]
+        return Table(
+            "forward and reverse sweep", ("node", "formula", "value", "adjoint"), tuple(rows)
+        )
 
     @property
     def full_table(self) -> Table:
         """The same with the local partials and, where the program has several, the user's lines."""
         lined = any(node.source != self.graph.source for node in self.graph.nodes)
-        columns = ("node", "formula", "value", "local partials", "adjoint", *(["line"] if lined else []))
+        columns = (
+            "node",
+            "formula",
+            "value",
+            "local partials",
+            "adjoint",
+            *(["line"] if lined else []),
+        )
         rows: list[tuple[Any, ...]] = []
         for slot, node in self._in_order():
             value, adjoint = self._numbers(slot)
@@ -137,7 +170,10 @@ class Tableau:
     def picture(self) -> Dag:
         """The graph; below every node its value, then its adjoint."""
         inputs = [Vertex(slot.name, slot.name, self._note(slot)) for slot in self.graph.inputs]
-        nodes = [Vertex(n.name, f"{n.name} = {self.formula(n)}", self._note(n.outputs[0])) for n in self.graph.nodes]
+        nodes = [
+            Vertex(n.name, f"{n.name} = {self.formula(n)}", self._note(n.outputs[0]))
+            for n in self.graph.nodes
+        ]
         owner = {slot.id: slot.name for slot in self.graph.inputs}
         owner |= {slot.id: node.name for node in self.graph.nodes for slot in node.outputs}
         pairs = [(owner[s.id], n.name) for n in self.graph.nodes for s in n.inputs if s.id in owner]
@@ -148,7 +184,12 @@ class Tableau:
         """The result, the gradient, and value and adjoint of every scalar node."""
         slopes = zip(islice(self._coordinates(), 20), self.gradient)
         found = {"value": self.result} | {f"∂{name}": float(slope) for name, slope in slopes}
-        for slot in (slot for node in self.graph.nodes for slot in node.outputs if slot.shape == () and slot.is_real):
+        for slot in (
+            slot
+            for node in self.graph.nodes
+            for slot in node.outputs
+            if slot.shape == () and slot.is_real
+        ):
             found[slot.name] = float(self.value[slot])
             found[f"adjoint of {slot.name}"] = float(self.adjoint[slot])
         return found
@@ -156,7 +197,9 @@ class Tableau:
     @property
     def title(self) -> str:
         point = ", ".join(f"{s.name} = {text(cell(self.value[s]))}" for s in self.graph.inputs[:6])
-        return f"{_short(self.graph.source)} at {point}{', …' if len(self.graph.inputs) > 6 else ''}"
+        return (
+            f"{_short(self.graph.source)} at {point}{', …' if len(self.graph.inputs) > 6 else ''}"
+        )
 
     @property
     def closing(self) -> str:
@@ -171,9 +214,16 @@ class Tableau:
         rows = [tuple(text(c) for c in row) for row in table.rows]
         if len(rows) > MOST_ROWS:
             half = MOST_ROWS // 2
-            rows = [*rows[:half], (f"… {len(rows) - 2 * half} more", *[""] * (len(rows[0]) - 1)), *rows[-half:]]
+            rows = [
+                *rows[:half],
+                (f"… {len(rows) - 2 * half} more", *[""] * (len(rows[0]) - 1)),
+                *rows[-half:],
+            ]
         widths = [max(map(len, column)) for column in zip(table.columns, *rows)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in (table.columns, *rows)]
+        lines = [
+            "  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip()
+            for row in (table.columns, *rows)
+        ]
         warned = [f"no derivative here: {note}" for note in self.trouble[:3]]
         return "\n".join([self.title, "", *lines, "", self.closing, *warned])
 
@@ -189,17 +239,30 @@ class Tableau:
         return (slot.name + "".join(f"[{i}]" for i in place) for slot, place in places)
 
     def _adjoint_of(self, slot: Slot) -> np.ndarray:
-        return np.asarray(self.adjoint[slot], np.float64) if slot in self.adjoint else np.zeros(slot.shape)
+        return (
+            np.asarray(self.adjoint[slot], np.float64)
+            if slot in self.adjoint
+            else np.zeros(slot.shape)
+        )
 
     def _slopes(self, node: Node) -> list[Any]:
         """One derivative, or None, for each operand of a node of scalars."""
         out = node.outputs[0]
-        moving = [s.is_real and s.shape == () and s.id not in self.graph.constants for s in node.inputs]
-        plain = len(node.outputs) == 1 and out.is_real and out.shape == () and node.primitive != "stop_gradient"
+        moving = [
+            s.is_real and s.shape == () and s.id not in self.graph.constants for s in node.inputs
+        ]
+        plain = (
+            len(node.outputs) == 1
+            and out.is_real
+            and out.shape == ()
+            and node.primitive != "stop_gradient"
+        )
         if not plain or not any(moving):
             return [None] * len(node.inputs)
         with precision(self.graph), np.errstate(all="ignore"):
-            return local_adjoints(node, [self.value[s] for s in node.inputs], [np.ones((), out.dtype)], moving)
+            return local_adjoints(
+                node, [self.value[s] for s in node.inputs], [np.ones((), out.dtype)], moving
+            )
 
     def _partials_of(self, node: Node) -> str:
         of = dict.fromkeys(s.name for s in node.inputs if (node.name, s.name) in self.partials)
@@ -218,7 +281,10 @@ class Tableau:
 
 
 def tableau(
-    f: Callable[..., Any] | str, *args: Any, names: Sequence[str] | None = None, budget: int = BUDGET
+    f: Callable[..., Any] | str,
+    *args: Any,
+    names: Sequence[str] | None = None,
+    budget: int = BUDGET,
 ) -> Tableau:
     """`f` differentiated at the arguments: a JAX function of any arguments that returns one number, or an array of one,
     or an expression such as `"t2*exp(t1)"`, whose variables are taken in order of appearance.
@@ -256,7 +322,9 @@ def _trace_program(
             graph = trace(program, *args, names=names, budget=budget)
         except GraphError:
             raise
-        except Exception as error:  # whatever the user's function raises when it is handed abstract arrays
+        except (
+            Exception
+        ) as error:  # whatever the user's function raises when it is handed abstract arrays
             raise NotTraceable(
                 "this function cannot be traced by JAX",
                 where=definition(program),
@@ -277,7 +345,9 @@ def _ensure_number(graph: Graph, program: Callable[..., Any]) -> None:
         )
 
 
-def _both_sweeps(graph: Graph, args: tuple[Any, ...]) -> tuple[Interpretation[Any], Interpretation[Any]]:
+def _both_sweeps(
+    graph: Graph, args: tuple[Any, ...]
+) -> tuple[Interpretation[Any], Interpretation[Any]]:
     value = array_values(graph, *args)
     return value, array_adjoints(graph, value)
 

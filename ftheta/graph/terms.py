@@ -55,7 +55,11 @@ class Total:
 
     @property
     def is_plain(self) -> bool:
-        return self.shift == 0 and self.offset == 0 and not (self.root or self.inverse or self.logarithm)
+        return (
+            self.shift == 0
+            and self.offset == 0
+            and not (self.root or self.inverse or self.logarithm)
+        )
 
     @property
     def is_mean(self) -> bool:
@@ -75,7 +79,8 @@ class Total:
         if self.places == () and set(self.axes) == set(range(len(shape))):
             return True
         return len(self.places) == len(shape) and all(
-            place == k or (place is None and (k in self.axes or shape[k] == 1)) for k, place in enumerate(self.places)
+            place == k or (place is None and (k in self.axes or shape[k] == 1))
+            for k, place in enumerate(self.places)
         )
 
 

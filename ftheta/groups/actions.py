@@ -34,14 +34,20 @@ def on_images(
             remedy="pad or crop to a square, or take the rotation by 180°, cyclic(2)",
         )
     size = np.array([height, width])
-    cells = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), -1).reshape(-1, 2)
+    cells = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), -1).reshape(
+        -1, 2
+    )
     centred = 2 * cells - (size - 1)  # twice the place relative to the middle: an integer
     moved = (np.einsum("gij,pj->gpi", group.plane, centred) + size - 1) // 2
-    pixels = Representation(group, f"images {height}×{width}", moved[..., 0] * width + moved[..., 1])
+    pixels = Representation(
+        group, f"images {height}×{width}", moved[..., 0] * width + moved[..., 1]
+    )
     return with_channels(pixels, channels, channels_first)
 
 
-def on_grid(grid: Sequence[int], channels: int = 1, *, channels_first: bool = False, step: int = 1) -> Representation:
+def on_grid(
+    grid: Sequence[int], channels: int = 1, *, channels_first: bool = False, step: int = 1
+) -> Representation:
     r"""The cyclic shifts of a grid by multiples of `step`: a product of cyclic groups."""
     odd = [M for M in grid if M < 1 or M % step]
     if step < 1 or odd:
@@ -85,7 +91,9 @@ def image_axes(shape: tuple[int, ...]) -> tuple[tuple[int, int], int, bool] | No
     if len(shape) != 3:
         return None
     first = shape[1] == shape[2] and (shape[0] != shape[1] or shape[0] < shape[2])
-    return ((shape[1], shape[2]), shape[0], True) if first else ((shape[0], shape[1]), shape[2], False)
+    return (
+        ((shape[1], shape[2]), shape[0], True) if first else ((shape[0], shape[1]), shape[2], False)
+    )
 
 
 def on_shape(group: Group, shape: tuple[int, ...]) -> Representation:
@@ -96,7 +104,11 @@ def on_shape(group: Group, shape: tuple[int, ...]) -> Representation:
         return on_images(group, (height, width), channels, channels_first=first)
     n = group.points.shape[1]
     if shape and shape[0] == n:
-        return natural(group) if prod(shape[1:]) == 1 else natural(group) * trivial(group, prod(shape[1:]))
+        return (
+            natural(group)
+            if prod(shape[1:]) == 1
+            else natural(group) * trivial(group, prod(shape[1:]))
+        )
     raise UsageError(
         "It is not clear how this group moves such inputs.",
         got=f"{group.name}, which moves {n} points, on inputs of shape {shape}",

@@ -28,12 +28,16 @@ def periodic(kernel: Any, x: jax.Array) -> jax.Array:
 
 def zero_padded(kernel: Any, x: jax.Array) -> jax.Array:
     """The same with zeros beyond the border."""
-    return _gather(kernel, jnp.pad(x.reshape(-1, x.shape[-1]), ((0, 1), (0, 0))), x.shape[:-1], wrap=False)
+    return _gather(
+        kernel, jnp.pad(x.reshape(-1, x.shape[-1]), ((0, 1), (0, 0))), x.shape[:-1], wrap=False
+    )
 
 
 def _gather(kernel: Any, pixels: jax.Array, grid: tuple[int, ...], wrap: bool) -> jax.Array:
     """One matrix product over the pixels each output sees; without `wrap` the last row of `pixels` is the outside."""
-    cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(-1, 1, len(grid))
+    cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(
+        -1, 1, len(grid)
+    )
     seen = cells - np.array(taps(kernel.shape[:-2]))
     numbers = np.ravel_multi_index(tuple(np.moveaxis(seen % np.array(grid), -1, 0)), grid)
     inside = ((seen >= 0) & (seen < np.array(grid))).all(-1)
@@ -65,7 +69,9 @@ def symbol(kernel: Real[np.ndarray, "*grid s t"]) -> Complex[np.ndarray, "*grid 
     return np.fft.fftn(kernel, axes=tuple(range(kernel.ndim - 2)))
 
 
-def waves_error(aligned: np.ndarray, kernel: np.ndarray, frequencies: Int[np.ndarray, "w axes"]) -> float:
+def waves_error(
+    aligned: np.ndarray, kernel: np.ndarray, frequencies: Int[np.ndarray, "w axes"]
+) -> float:
     r"""How far the waves $q\mapsto z^{\langle\omega,q\rangle}$ are from being mapped to multiples of themselves.
 
     Here $z$ is an abstract root of unity: everything is computed in $\mathbb Z[z]/(z^L-1)$, $L$ the least common
@@ -75,8 +81,11 @@ def waves_error(aligned: np.ndarray, kernel: np.ndarray, frequencies: Int[np.nda
     """
     grid = kernel.shape[:-2]
     order = lcm(*grid)
-    cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(-1, len(grid))
-    place = (cells[:, None] - cells[None]) % np.array(grid)  # p − q for pixels p (rows) and q (columns)
+    cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(
+        -1, len(grid)
+    )
+    # p − q for pixels p (rows) and q (columns)
+    place = (cells[:, None] - cells[None]) % np.array(grid)
     place = np.ravel_multi_index(tuple(np.moveaxis(place, -1, 0)), grid)
     N = len(cells)
     S = kernel.shape[-2]

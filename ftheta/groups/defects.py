@@ -61,12 +61,21 @@ class Defect:
         return Enclosure.at_least(self.largest, samples=self.rows * self.source.group.order)
 
     def __repr__(self) -> str:
-        word = "invariance" if not (self.target.character - self.target.dimension).any() else "equivariance"
+        word = (
+            "invariance"
+            if not (self.target.character - self.target.dimension).any()
+            else "equivariance"
+        )
         return f"{word} defect {self.largest:.3g} at {self.element} of {self.source.group.name}, {self.rows} inputs"
 
 
 def equivariance_defect(
-    net: Any, group: Group | Representation, target: Representation | None = None, x: Any = None, *, seed: int = 0
+    net: Any,
+    group: Group | Representation,
+    target: Representation | None = None,
+    x: Any = None,
+    *,
+    seed: int = 0,
 ) -> Defect:
     """How much the outputs of `net` differ from what the group asks, on rows `x` (else standard normal ones).
 
@@ -77,13 +86,19 @@ def equivariance_defect(
     source, target = representations_for(net, group, target)
     if x is None:
         data = getattr(net, "data", None)
-        x = np.random.default_rng(seed).normal(size=(ROWS, *net.input_shape)) if data is None else data.x[:ROWS]
+        x = (
+            np.random.default_rng(seed).normal(size=(ROWS, *net.input_shape))
+            if data is None
+            else data.x[:ROWS]
+        )
     rows = np.asarray(x, np.float64).reshape(len(x), -1)
     if rows.shape[1] != source.dimension:
         got = f"{rows.shape[1]} entries per row, the group moves {source.dimension}"
         raise UsageError("The rows are not inputs of this network.", got=got)
     moved = moved_outputs(net, source, rows)
-    wanted = np.stack([target.move(g, moved[source.group.identity]) for g in range(source.group.order)])
+    wanted = np.stack(
+        [target.move(g, moved[source.group.identity]) for g in range(source.group.order)]
+    )
     change = moved - wanted
     size = root_mean_square(moved[source.group.identity])
     per_row = np.linalg.norm(change, axis=2)
@@ -97,20 +112,28 @@ def equivariance_defect(
     )
 
 
-def invariance_defect(net: Any, group: Group | Representation, x: Any = None, *, seed: int = 0) -> Defect:
+def invariance_defect(
+    net: Any, group: Group | Representation, x: Any = None, *, seed: int = 0
+) -> Defect:
     """How much the outputs of `net` change along the orbits of the group."""
     source, _ = representations_for(net, group, None)
-    return equivariance_defect(net, source, trivial(source.group, prod(output_shape(net))), x, seed=seed)
+    return equivariance_defect(
+        net, source, trivial(source.group, prod(output_shape(net))), x, seed=seed
+    )
 
 
-def symmetrised(net: Any, group: Group | Representation, target: Representation | None = None) -> Any:
+def symmetrised(
+    net: Any, group: Group | Representation, target: Representation | None = None
+) -> Any:
     r"""The network $\bar f(x)=\frac1{|G|}\sum_g\rho_2(g)^{-1}f(\rho_1(g)x)$: equivariant, and as costly as $|G|$ of it.
 
     For whatever has `apply(params, x)`, such as an `ft.Network`; what is known of its layers is dropped.
     """
     source, target = representations_for(net, group, target)
     apply = average_over_group(net.apply, source, target, net.input_shape, output_shape(net))
-    return replace(net, name=f"{net.name}, averaged over {source.group.name}", apply=apply, description=None)
+    return replace(
+        net, name=f"{net.name}, averaged over {source.group.name}", apply=apply, description=None
+    )
 
 
 def average_over_group(
@@ -136,14 +159,20 @@ def average_over_group(
     return mean
 
 
-def moved_outputs(net: Any, source: Representation, rows: Real[np.ndarray, "n *shape"]) -> Float[np.ndarray, "g n k"]:
+def moved_outputs(
+    net: Any, source: Representation, rows: Real[np.ndarray, "n *shape"]
+) -> Float[np.ndarray, "g n k"]:
     r"""$f(\rho_1(g)x_i)$ for all $g$ and rows: an array of shape $(|G|,n,\text{outputs})$."""
     order = source.group.order
     out = prod(output_shape(net))
     if order * len(rows) * max(out, rows.shape[1]) > MOST_VALUES:
         got = f"{order} elements on {len(rows)} rows of {rows.shape[1]} entries"
-        raise UsageError("There is too much to move.", got=got, remedy="give fewer rows or a smaller group")
-    orbit = np.concatenate([source.move(g, rows) for g in range(order)]).reshape(-1, *net.input_shape)
+        raise UsageError(
+            "There is too much to move.", got=got, remedy="give fewer rows or a smaller group"
+        )
+    orbit = np.concatenate([source.move(g, rows) for g in range(order)]).reshape(
+        -1, *net.input_shape
+    )
     with jax.enable_x64(True):
         values = jax.jit(lambda inputs: jax.lax.map(net, inputs, batch_size=BATCH))(orbit)
     return np.asarray(values, np.float64).reshape(order, len(rows), -1)
@@ -163,21 +192,32 @@ def representations_for(
         raise UsageError("A defect is that of a network.", got=type(net).__name__, remedy=remedy)
     remedy = "ft.equivariance_defect(net, ft.groups.cyclic(4), x=rows): first the group, and rows by their name"
     if not isinstance(group, Group | Representation):
-        raise UsageError("A defect is asked for a group.", got=f"a {type(group).__name__}", remedy=remedy)
+        raise UsageError(
+            "A defect is asked for a group.", got=f"a {type(group).__name__}", remedy=remedy
+        )
     if not isinstance(target, Representation | None):
         got = f"a {type(target).__name__}"
         raise UsageError("How outputs move is told by a representation.", got=got, remedy=remedy)
     source = on_shape(group, net.input_shape) if isinstance(group, Group) else group
     if target is None:
         target = _outputs_as_inputs(source, net.input_shape, output_shape(net))
-    for what, rho, shape in (("inputs", source, net.input_shape), ("outputs", target, output_shape(net))):
+    for what, rho, shape in (
+        ("inputs", source, net.input_shape),
+        ("outputs", target, output_shape(net)),
+    ):
         if rho.dimension != prod(shape):
             got = f"{rho}, {what} of shape {shape}"
-            raise UsageError(f"The representation does not fit the {what}.", got=got, remedy="give one of their size")
+            raise UsageError(
+                f"The representation does not fit the {what}.",
+                got=got,
+                remedy="give one of their size",
+            )
     return source, target
 
 
-def _outputs_as_inputs(source: Representation, inside: tuple[int, ...], out: tuple[int, ...]) -> Representation:
+def _outputs_as_inputs(
+    source: Representation, inside: tuple[int, ...], out: tuple[int, ...]
+) -> Representation:
     """Outputs move as the inputs do where they are the same kind of thing, with other channels, else not at all."""
     if inside == out:
         return source
@@ -194,8 +234,14 @@ def _outputs_as_inputs(source: Representation, inside: tuple[int, ...], out: tup
             pixels = source.action.reshape(order, N, S)[:, :, 0] // S
             whole = pixels[:, :, None] * S + np.arange(S)
         if np.array_equal(whole.reshape(order, -1), source.action):  # the channels do not move
-            return with_channels(Representation(source.group, "outputs", pixels), layout.T, layout.channels_first)
-    if source.group.plane is not None and len(inside) == len(out) > 1 and _turns_images(source, inside):
+            return with_channels(
+                Representation(source.group, "outputs", pixels), layout.T, layout.channels_first
+            )
+    if (
+        source.group.plane is not None
+        and len(inside) == len(out) > 1
+        and _turns_images(source, inside)
+    ):
         return on_shape(source.group, out)  # a smaller image
     return trivial(source.group, prod(out))
 

@@ -75,8 +75,18 @@ def cyclic(n: int) -> Group:
     r"""$C_n$: rotations of $n$ points in a ring. $C_1$, $C_2$ and $C_4$ turn square images."""
     k = _sides(n)
     turn = np.array([[0, -1], [1, 0]])
-    plane = np.array([np.linalg.matrix_power(turn, int(4 // n * j)) for j in k]) if n in (1, 2, 4) else None
-    return Group(f"C{n}", (k[:, None] + k) % n, tuple(f"r{j}" if j else "e" for j in k), (k[:, None] + k) % n, plane)
+    plane = (
+        np.array([np.linalg.matrix_power(turn, int(4 // n * j)) for j in k])
+        if n in (1, 2, 4)
+        else None
+    )
+    return Group(
+        f"C{n}",
+        (k[:, None] + k) % n,
+        tuple(f"r{j}" if j else "e" for j in k),
+        (k[:, None] + k) % n,
+        plane,
+    )
 
 
 def dihedral(n: int) -> Group:
@@ -126,7 +136,11 @@ def from_permutations(generators: Any, name: str = "group") -> Group:
     found = {tuple(range(rows.shape[1])): None}
     new = list(found)
     while new:
-        new = [p for p in dict.fromkeys(tuple(row[list(q)].tolist()) for q in new for row in rows) if p not in found]
+        new = [
+            p
+            for p in dict.fromkeys(tuple(row[list(q)].tolist()) for q in new for row in rows)
+            if p not in found
+        ]
         found |= dict.fromkeys(new)
         _affordable(len(found), name)
     return _of_rows(name, np.array(sorted(found)))
@@ -143,7 +157,9 @@ def from_table(table: Any, names: Sequence[str] = (), name: str = "group") -> Gr
     _affordable(len(T), name)
     words = tuple(names) or tuple(map(str, range(len(T))))
     if len(words) != len(T):
-        raise UsageError("There must be one name an element.", got=f"{len(words)} names, {len(T)} elements")
+        raise UsageError(
+            "There must be one name an element.", got=f"{len(words)} names, {len(T)} elements"
+        )
     _check_axioms(T, words)
     return Group(name, T.astype(np.int64), words, T.astype(np.int64))
 
@@ -155,7 +171,9 @@ def array_of(values: Any, what: str) -> Shaped[np.ndarray, "*shape"]:
     except ValueError:
         lengths = sorted({len(row) for row in values})
         raise UsageError(
-            f"The rows of {what} have different lengths.", got=f"lengths {lengths}", remedy="give rows of one length"
+            f"The rows of {what} have different lengths.",
+            got=f"lengths {lengths}",
+            remedy="give rows of one length",
         ) from None
 
 
@@ -194,7 +212,9 @@ def _check_axioms(T: np.ndarray, names: tuple[str, ...]) -> None:
         without = np.flatnonzero(~(rows == e).any(1))
         if len(without):
             raise _no_group("inverse", f"no product with {names[without[0]]} is {names[e]}")
-    for g in generating(T, e):  # Light's test: the middle elements that associate are closed under products
+    for g in generating(
+        T, e
+    ):  # Light's test: the middle elements that associate are closed under products
         wrong = np.argwhere(T[T[:, g]] != T[:, T[g]])
         if len(wrong):
             x, y = wrong[0]
@@ -213,16 +233,22 @@ def _no_group(axiom: str, told: str) -> UsageError:
         "inverse": "every g has an h with g·h = e",
         "associative": "(g·h)·k = g·(h·k)",
     }
-    return UsageError(f"This table is no group: it fails the axiom `{axiom}`.", got=told, remedy=says[axiom])
+    return UsageError(
+        f"This table is no group: it fails the axiom `{axiom}`.", got=told, remedy=says[axiom]
+    )
 
 
 def _of_rows(name: str, rows: np.ndarray) -> Group:
     """The group of all these permutations, which are closed under products: $(gh)(p)=g(h(p))$."""
     _affordable(len(rows), name)
-    place = np.array([rows.shape[1] ** k for k in range(rows.shape[1])], dtype=object if rows.shape[1] > 15 else int)
+    place = np.array(
+        [rows.shape[1] ** k for k in range(rows.shape[1])],
+        dtype=object if rows.shape[1] > 15 else int,
+    )
     codes = rows @ place
     order = np.argsort(codes)
-    table = np.array([order[np.searchsorted(codes[order], g[rows] @ place)] for g in rows])  # g(h(p))
+    # g(h(p))
+    table = np.array([order[np.searchsorted(codes[order], g[rows] @ place)] for g in rows])
     separator = "" if rows.shape[1] <= 10 else " "
     names = tuple(separator.join(map(str, row)) for row in rows.tolist())
     return Group(name, table, names, rows)
@@ -230,7 +256,9 @@ def _of_rows(name: str, rows: np.ndarray) -> Group:
 
 def _sides(n: int) -> np.ndarray:
     if n != int(n) or n < 1:
-        raise UsageError("A ring has at least one point.", got=f"n = {n}", remedy="give a whole number from 1")
+        raise UsageError(
+            "A ring has at least one point.", got=f"n = {n}", remedy="give a whole number from 1"
+        )
     _affordable(int(n), "the group")
     return np.arange(int(n))
 

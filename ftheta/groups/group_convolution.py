@@ -45,7 +45,11 @@ def group_kernel(group: Group, kernel: Any) -> Any:
     r"""From $(k,k,|G|,S,T)$, a kernel for every $h^{-1}h'$, to the plain one, $(k,k,|G|S,|G|T)$."""
     if kernel.ndim != 5 or kernel.shape[2] != group.order:
         got = f"shape {kernel.shape} for {group.order} poses"
-        raise UsageError("A group convolution has a kernel for every pose.", got=got, remedy="give (k, k, poses, S, T)")
+        raise UsageError(
+            "A group convolution has a kernel for every pose.",
+            got=got,
+            remedy="give (k, k, poses, S, T)",
+        )
     k, _, n, S, T = kernel.shape
     relative = group.table[group.inverses]  # row h, column h': h⁻¹h'
     chosen = poses(group, kernel)[np.arange(n)[:, None], :, :, relative]  # h, h', k, k, S, T

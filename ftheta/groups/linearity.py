@@ -37,7 +37,13 @@ def _join(*kinds: Kind) -> Kind:
         return Kind.OTHER
     if Kind.AFFINE in found or {Kind.LINEAR, Kind.CONSTANT} <= found:
         return Kind.AFFINE
-    return Kind.LINEAR if Kind.LINEAR in found else Kind.CONSTANT if Kind.CONSTANT in found else Kind.ZERO
+    return (
+        Kind.LINEAR
+        if Kind.LINEAR in found
+        else Kind.CONSTANT
+        if Kind.CONSTANT in found
+        else Kind.ZERO
+    )
 
 
 def _sum(node: Node, *kinds: Kind) -> Kind:
@@ -106,7 +112,17 @@ _SUMS = (
         "copy",
         "name",
     ),
-    *("reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "slice", "concatenate", "rev", "pad"),
+    *(
+        "reshape",
+        "transpose",
+        "broadcast_in_dim",
+        "squeeze",
+        "expand_dims",
+        "slice",
+        "concatenate",
+        "rev",
+        "pad",
+    ),
 )
 _RULES: dict[str, Callable[..., Any]] = dict.fromkeys(_SUMS, _sum) | {
     "mul": _product,
@@ -140,7 +156,9 @@ def kind_of(f: Callable[[Any], Any], example: jax.ShapeDtypeStruct) -> Kind:
         return Kind.OTHER
 
 
-def superposition_gap(f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], y: Real[np.ndarray, "*shape"]) -> float:
+def superposition_gap(
+    f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], y: Real[np.ndarray, "*shape"]
+) -> float:
     """By how much f(2x − 3y) differs from 2f(x) − 3f(y), relative to the largest of these values."""
     a, b, c = (np.asarray(f(z), np.float64) for z in (x, y, 2 * x - 3 * y))
     size = max(float(np.abs(v).max(initial=0.0)) for v in (a, b, c)) or 1.0

@@ -81,11 +81,15 @@ class EquivariantMaps:
         if self.orbits is not None:
             if self.orbits.size * self.dimension > 1 << 26:
                 got = f"{self.dimension} maps of {self.orbits.size} entries"
-                raise UsageError("This basis is too large.", got=got, remedy="use `orbits` or `project`")
+                raise UsageError(
+                    "This basis is too large.", got=got, remedy="use `orbits` or `project`"
+                )
             return (self.orbits == np.arange(self.dimension)[:, None, None]).astype(np.float64)
         shape = self.target.dimension, self.source.dimension
         if shape[0] * shape[1] > MOST_UNKNOWNS:
-            raise UsageError("This basis is too large.", got=f"maps of shape {shape}", remedy="use `project`")
+            raise UsageError(
+                "This basis is too large.", got=f"maps of shape {shape}", remedy="use `project`"
+            )
         return self._null_space(self._equations()).reshape(-1, *shape)
 
     def project(self, W: Any) -> Num[np.ndarray, "target source"]:
@@ -93,7 +97,10 @@ class EquivariantMaps:
         W = np.asarray(W)
         if W.shape != (self.target.dimension, self.source.dimension):
             wanted = self.target.dimension, self.source.dimension
-            raise UsageError("This map is not between these representations.", got=f"shape {W.shape}, not {wanted}")
+            raise UsageError(
+                "This map is not between these representations.",
+                got=f"shape {W.shape}, not {wanted}",
+            )
         if self.source.action is not None and self.target.action is not None:
             return reynolds(W, self.source.action, self.target.action)
         inverse = self.target.matrices[self.source.group.inverses]

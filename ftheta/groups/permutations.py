@@ -15,7 +15,9 @@ from ftheta.shapes import Int, Real
 
 def translations(grid: Sequence[int]) -> Int[np.ndarray, "pixels pixels"]:
     r"""The cyclic translations of a grid: row $\tau$ sends pixel $p$ to $p+\tau$, both numbered in row-major order."""
-    cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(-1, len(grid))
+    cells = np.stack(np.meshgrid(*(np.arange(M) for M in grid), indexing="ij"), -1).reshape(
+        -1, len(grid)
+    )
     moved = (cells[:, None] + cells[None]) % np.array(grid)
     return np.asarray(np.ravel_multi_index(tuple(np.moveaxis(moved, -1, 0)), tuple(grid)))
 
@@ -30,7 +32,9 @@ def commutant_dimension(source: Int[np.ndarray, "g d"], target: Int[np.ndarray, 
     return Fraction(int(characters(source) @ characters(target)), len(source))
 
 
-def pair_orbits(source: Int[np.ndarray, "g d"], target: Int[np.ndarray, "g e"]) -> Int[np.ndarray, "e d"]:
+def pair_orbits(
+    source: Int[np.ndarray, "g d"], target: Int[np.ndarray, "g e"]
+) -> Int[np.ndarray, "e d"]:
     """A name for the orbit of every pair (target, source); there are as many as the commutant's dimension."""
     names = np.full((target.shape[1], source.shape[1]), np.iinfo(np.int64).max)
     for to, of in zip(target, source):

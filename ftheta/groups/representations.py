@@ -16,7 +16,8 @@ from ftheta.shapes import Int, Num
 from .finite import Group, array_of
 from .permutations import characters
 
-TOLERANCE = 1e-9  # relative to the largest entry: what counts as rounding in matrices that are given
+# relative to the largest entry: what counts as rounding in matrices that are given
+TOLERANCE = 1e-9
 MOST_ENTRIES = 1 << 26  # of all matrices together
 
 
@@ -58,7 +59,9 @@ class Representation:
             return self._rows
         n, d = self.action.shape
         if n * d * d > MOST_ENTRIES:
-            raise UsageError("These matrices are too large.", where=self.name, got=f"{n} matrices {d} × {d}")
+            raise UsageError(
+                "These matrices are too large.", where=self.name, got=f"{n} matrices {d} × {d}"
+            )
         found = np.zeros((n, d, d), np.int8)
         found[np.arange(n)[:, None], self.action, np.arange(d)[None]] = 1
         return found
@@ -103,7 +106,9 @@ class Representation:
             pairs = self.action[:, :, None] * m + other.action[:, None]
             return Representation(self.group, name, pairs.reshape(self.group.order, -1))
         kron = np.einsum("gij,gkl->gikjl", self.matrices, other.matrices)
-        return Representation(self.group, name, given=kron.reshape(self.group.order, *[self.dimension * m] * 2))
+        return Representation(
+            self.group, name, given=kron.reshape(self.group.order, *[self.dimension * m] * 2)
+        )
 
     def __repr__(self) -> str:
         return f"{self.name} of {self.group.name}, dimension {self.dimension}"
@@ -111,7 +116,9 @@ class Representation:
 
 def trivial(group: Group, copies: int = 1) -> Representation:
     """Nothing moves: channels, features, and the values of invariant functions."""
-    return Representation(group, "trivial" if copies == 1 else f"{copies} trivial", _still(group, copies))
+    return Representation(
+        group, "trivial" if copies == 1 else f"{copies} trivial", _still(group, copies)
+    )
 
 
 def natural(group: Group) -> Representation:
@@ -134,9 +141,15 @@ def plane(group: Group) -> Representation:
     n = group.points.shape[1]
     word = group.name[0]
     if word not in "CD" or group.name[1:] != str(n):
-        raise UsageError("Cyclic and dihedral groups alone turn the plane.", got=group.name, remedy="take cyclic(n)")
+        raise UsageError(
+            "Cyclic and dihedral groups alone turn the plane.",
+            got=group.name,
+            remedy="take cyclic(n)",
+        )
     angle = 2 * np.pi * np.arange(n) / n
-    turns = np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], -1).reshape(n, 2, 2)
+    turns = np.stack([np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)], -1).reshape(
+        n, 2, 2
+    )
     both = turns if word == "C" else np.concatenate([turns, turns @ np.diag([1.0, -1.0])])
     return Representation(group, "plane", given=both)
 
@@ -159,7 +172,11 @@ def homomorphism_gap(rho: Representation) -> tuple[float, tuple[int, int]]:
     else:
         pairs = [(g, rows[g] @ rows, rows[group.table[g]]) for g in group.generators]
         pairs.append((e, np.eye(rho.dimension)[None], rows[e : e + 1]))
-        scale = 0.0 if rows.dtype.kind in "iu" else TOLERANCE * rho.dimension * max(1.0, float(np.abs(rows).max()) ** 2)
+        scale = (
+            0.0
+            if rows.dtype.kind in "iu"
+            else TOLERANCE * rho.dimension * max(1.0, float(np.abs(rows).max()) ** 2)
+        )
     for g, product, wanted in pairs:
         apart = np.abs(product - wanted)
         if apart.max(initial=0) > max(worst, scale):
@@ -170,22 +187,37 @@ def homomorphism_gap(rho: Representation) -> tuple[float, tuple[int, int]]:
 
 def _check_shapes(rho: Representation) -> None:
     if (rho.action is None) == (rho.given is None):
-        raise UsageError("A representation is given by permutations or by matrices.", where=rho.name)
+        raise UsageError(
+            "A representation is given by permutations or by matrices.", where=rho.name
+        )
     rows = rho._rows
     n = rho.group.order
     wanted = 2 if rho.action is not None else 3
-    if rows.ndim != wanted or len(rows) != n or (wanted == 3 and rows.shape[1] != rows.shape[2]) or not rows.size:
+    if (
+        rows.ndim != wanted
+        or len(rows) != n
+        or (wanted == 3 and rows.shape[1] != rows.shape[2])
+        or not rows.size
+    ):
         shape = f"({n}, d)" if wanted == 2 else f"({n}, d, d)"
         raise UsageError(
-            "A representation has one row an element.", where=rho.name, got=f"shape {rows.shape}, not {shape}"
+            "A representation has one row an element.",
+            where=rho.name,
+            got=f"shape {rows.shape}, not {shape}",
         )
     if wanted == 3 and not np.isfinite(rows).all():
-        raise UsageError("The matrices of a representation are finite.", where=rho.name, got="NaN or infinity")
+        raise UsageError(
+            "The matrices of a representation are finite.", where=rho.name, got="NaN or infinity"
+        )
     if wanted == 2:
         bad = np.flatnonzero((np.sort(rows, axis=1) != np.arange(rows.shape[1])).any(1))
         if len(bad):
             at = f"{rho.name}, element {rho.group.names[bad[0]]}"
-            raise UsageError("This is no permutation of the coordinates.", where=at, got=rows[bad[0]].tolist()[:12])
+            raise UsageError(
+                "This is no permutation of the coordinates.",
+                where=at,
+                got=rows[bad[0]].tolist()[:12],
+            )
 
 
 def _still(group: Group, copies: int) -> np.ndarray:

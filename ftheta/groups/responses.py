@@ -21,7 +21,8 @@ from .linearity import Kind, kind_of
 
 ENTRIES = 1 << 24  # of the matrix, up to which every impulse is tried
 CHUNK = 1 << 21  # values sent through the network at once
-FLOAT_ZERO = 1e-9  # relative to the largest entry: what counts as zero where responses carry rounding
+# relative to the largest entry: what counts as zero where responses carry rounding
+FLOAT_ZERO = 1e-9
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,9 @@ class Responses:
         support = np.argwhere(np.abs(self.aligned[nearest]).max((0, -1)) > noise)
         wrapped = np.minimum(support, np.array(self.layout.grid) - support)
         reach = wrapped.max(0) if len(support) else np.zeros(len(self.layout.grid), int)
-        inside = ((self.positions > reach) & (self.positions < np.array(self.layout.grid) - 1 - reach)).all(1)
+        inside = (
+            (self.positions > reach) & (self.positions < np.array(self.layout.grid) - 1 - reach)
+        ).all(1)
         return np.ptp(self.aligned[inside], axis=0).max().item() if inside.sum() > 1 else None
 
     @property
@@ -130,7 +133,9 @@ class Responses:
         r"""$\max|WT_\tau-T_\tau W|$ for the shifts $\tau$ along one axis; needs every impulse."""
         grid = self.layout.grid
         spread = self.aligned.reshape(*grid, -1)
-        return np.array([np.abs(np.roll(spread, -k, axis) - spread).max() for k in range(grid[axis])])
+        return np.array(
+            [np.abs(np.roll(spread, -k, axis) - spread).max() for k in range(grid[axis])]
+        )
 
     def energies(self) -> tuple[Enclosure, Enclosure]:
         r"""$\|W\|_F^2$ and $\|PW\|_F^2+\|W-PW\|_F^2$ for the Reynolds projection $P$."""
@@ -146,7 +151,9 @@ class Responses:
             first, second = (Enclosure.measured(float(value), samples=N) for value in both)
         else:
             exact = self.exact and flat.dtype == self.aligned.dtype
-            first, second = (Enclosure.exact(value) if exact else Enclosure.equal(float(value)) for value in both)
+            first, second = (
+                Enclosure.exact(value) if exact else Enclosure.equal(float(value)) for value in both
+            )
         return first, second
 
     def witness(self) -> Witness | None:
@@ -156,15 +163,24 @@ class Responses:
         flat = self.aligned.reshape(len(self.aligned), -1)
         entry = int(np.ptp(flat, axis=0).argmax())
         s, *r, t = np.unravel_index(entry, self.aligned.shape[1:])
-        here, there = (self.positions[int(pick)] for pick in (flat[:, entry].argmin(), flat[:, entry].argmax()))
+        here, there = (
+            self.positions[int(pick)] for pick in (flat[:, entry].argmin(), flat[:, entry].argmax())
+        )
         grid = np.array(self.layout.grid)
         at = {"impulse": tuple(map(float, here)), "shift": tuple(map(float, (there - here) % grid))}
-        runs = [(self._impulse(q, int(s)), (*((q + r) % grid).tolist(), int(t))) for q in (here, there)]
+        runs = [
+            (self._impulse(q, int(s)), (*((q + r) % grid).tolist(), int(t))) for q in (here, there)
+        ]
         if self.exact:
-            values = [Fraction(np.asarray(self.f(impulse))[place].item()) for impulse, place in runs]
+            values = [
+                Fraction(np.asarray(self.f(impulse))[place].item()) for impulse, place in runs
+            ]
             gap = Enclosure.exact(abs(values[1] - values[0]))
         else:
-            ends = [enclose_number(lambda x, place=place: self.f(x)[place], impulse) for impulse, place in runs]
+            ends = [
+                enclose_number(lambda x, place=place: self.f(x)[place], impulse)
+                for impulse, place in runs
+            ]
             gap = abs(ends[1] - ends[0])
         return Witness(at, gap, Enclosure.exact(0), "shift then map, map then shift, once more")
 
@@ -182,7 +198,9 @@ class Responses:
         return jax.jit(jax.vmap(self.f))
 
 
-def respond(apply: Callable[[Any, Any], Any], params: Any, layout: Layout, rng: np.random.Generator) -> Responses:
+def respond(
+    apply: Callable[[Any, Any], Any], params: Any, layout: Layout, rng: np.random.Generator
+) -> Responses:
     """The responses of $x\\mapsto$ `apply(params, x)`: to every impulse, or to a sample of them on large grids."""
     positions = _positions(layout, rng)
     exact = _in_integers(apply, params, layout)
@@ -190,7 +208,10 @@ def respond(apply: Callable[[Any, Any], Any], params: Any, layout: Layout, rng: 
     aligned = _align(f, layout, positions, np.int64 if exact else np.float64)
     if exact:  # integer arithmetic is modulo 2^64: right where the float64 result agrees with it
         floats = layout.inner(lambda x: apply(params, x))
-        if not np.array_equal(aligned, _align(floats, layout, positions, np.float64)) or np.abs(aligned).max() > 2**31:
+        if (
+            not np.array_equal(aligned, _align(floats, layout, positions, np.float64))
+            or np.abs(aligned).max() > 2**31
+        ):
             f = floats
             exact = None
             aligned = aligned.astype(np.float64)
@@ -203,15 +224,21 @@ def _positions(layout: Layout, rng: np.random.Generator) -> np.ndarray:
     if layout.pixels * per_impulse <= ENTRIES:
         chosen = np.arange(layout.pixels)
     else:
-        drawn = rng.choice(layout.pixels, min(layout.pixels, max(14, ENTRIES // per_impulse)), replace=False)
+        drawn = rng.choice(
+            layout.pixels, min(layout.pixels, max(14, ENTRIES // per_impulse)), replace=False
+        )
         chosen = np.unique([0, layout.pixels - 1, *drawn])
     return np.stack(np.unravel_index(chosen, layout.grid), -1)
 
 
-def _in_integers(apply: Callable[[Any, Any], Any], params: Any, layout: Layout) -> Callable[[Any], Any] | None:
+def _in_integers(
+    apply: Callable[[Any, Any], Any], params: Any, layout: Layout
+) -> Callable[[Any], Any] | None:
     """The map in int64, where its parameters are integers and every operation keeps them so; else None."""
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(params)]
-    if not leaves or not all(np.array_equal(a, np.round(a)) and np.abs(a).max(initial=0) < 2**31 for a in leaves):
+    if not leaves or not all(
+        np.array_equal(a, np.round(a)) and np.abs(a).max(initial=0) < 2**31 for a in leaves
+    ):
         return None
     whole = jax.tree.map(lambda a: np.asarray(a).astype(np.int64), params)
     f = layout.inner(lambda x: apply(whole, x))
@@ -224,7 +251,9 @@ def _in_integers(apply: Callable[[Any, Any], Any], params: Any, layout: Layout) 
     return f if whole_numbers and kind_of(f, example) is Kind.LINEAR else None
 
 
-def _align(f: Callable[[Any], Any], layout: Layout, positions: np.ndarray, dtype: Any) -> np.ndarray:
+def _align(
+    f: Callable[[Any], Any], layout: Layout, positions: np.ndarray, dtype: Any
+) -> np.ndarray:
     S = layout.S
     grid = layout.grid
     compiled = jax.jit(jax.vmap(f))
@@ -232,7 +261,11 @@ def _align(f: Callable[[Any], Any], layout: Layout, positions: np.ndarray, dtype
     axes = tuple(range(len(grid)))
     found = np.empty((len(positions), S, *grid, layout.T), dtype)
     for start in range(0, len(positions), rows):
-        k = np.minimum(np.arange(start, start + rows), len(positions) - 1) if len(positions) > rows else slice(None)
+        k = (
+            np.minimum(np.arange(start, start + rows), len(positions) - 1)
+            if len(positions) > rows
+            else slice(None)
+        )
         where = positions[k]
         for s in range(S):
             impulses = np.zeros((len(where), *grid, S), dtype)

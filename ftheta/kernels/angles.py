@@ -15,7 +15,8 @@ import numpy as np
 from ftheta.shapes import Bool, Float
 
 NARROW = 1e-5  # gap / √(pq) below which nearly parallel inputs are compared in twice the precision
-OPPOSITE = 0.1  # the same for nearly opposite ones, whose kernels are of the order of the angle cubed
+# the same for nearly opposite ones, whose kernels are of the order of the angle cubed
+OPPOSITE = 0.1
 AT_ONCE = 1 << 21  # numbers held in one comparison
 SPLIT = float(2**27 + 1)
 SERIES = tuple((-1) ** (k + 1) * 2 * k / factorial(2 * k + 1) for k in range(1, 11))
@@ -38,7 +39,9 @@ class GaussianPart(NamedTuple):
     gap: Float[np.ndarray, "*#shape"]
 
 
-def geometric_mean(p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"]) -> Float[np.ndarray, "*shape"]:
+def geometric_mean(
+    p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"]
+) -> Float[np.ndarray, "*shape"]:
     r"""$\sqrt{pq}$: exactly $p$ where the two are equal, and without overflow or underflow."""
     with np.errstate(over="ignore", under="ignore"):
         product = p * q
@@ -47,7 +50,9 @@ def geometric_mean(p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shap
 
 
 def gap_by_difference(
-    p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"], c: Float[np.ndarray, "*#shape"]
+    p: Float[np.ndarray, "*#shape"],
+    q: Float[np.ndarray, "*#shape"],
+    c: Float[np.ndarray, "*#shape"],
 ) -> Float[np.ndarray, "*shape"]:
     """The gap where nothing better is known: to a rounding of √(pq), not of itself."""
     return np.maximum(geometric_mean(p, q) - np.abs(c), 0.0)

@@ -75,7 +75,9 @@ def _entry(box: Interval, k: int) -> Enclosure:
     return Enclosure.between(float(box.lo[k]), float(box.hi[k]))
 
 
-def features(apply: Callable[[Any, Any], Any], params: Any, x: Real[np.ndarray, "n *shape"]) -> Features:
+def features(
+    apply: Callable[[Any, Any], Any], params: Any, x: Real[np.ndarray, "n *shape"]
+) -> Features:
     """What enters the last affine map of `apply(params, x)` at the rows of x."""
     with jax.enable_x64(True):
         params = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), params)
@@ -87,7 +89,9 @@ def features(apply: Callable[[Any, Any], Any], params: Any, x: Real[np.ndarray, 
             values = forward(VALUES, graph, *leaves, row)
             return jnp.ravel(values[slot]), jnp.ravel(values[graph.outputs[0]])
 
-        phi, outputs = (np.asarray(v) for v in jax.lax.map(of_row, jnp.asarray(x, float), batch_size=256))
+        phi, outputs = (
+            np.asarray(v) for v in jax.lax.map(of_row, jnp.asarray(x, float), batch_size=256)
+        )
         weight = _weights(graph, last, slot, leaves, x)
     if weight.shape != (outputs.shape[1], phi.shape[1]):
         raise SubjectError(
@@ -118,7 +122,10 @@ def _last_product(graph: Graph) -> tuple[Node, Slot]:
         if node.primitive == "dot_general" and sum(depends) == 1:
             found = node, node.inputs[depends.index(True)]
     if found is None:
-        raise SubjectError("This network has no last linear layer.", remedy="give a network that ends in a dense layer")
+        raise SubjectError(
+            "This network has no last linear layer.",
+            remedy="give a network that ends in a dense layer",
+        )
     return found
 
 

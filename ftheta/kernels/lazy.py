@@ -37,18 +37,26 @@ def lazy_training(
     apply = program_of(net)
     start = jax.tree.map(jnp.asarray, net.params)
     features = jax.vmap(jax.grad(lambda p, x: jnp.sum(apply(p, x))), (None, 0))(start, X)
-    J = np.concatenate([np.asarray(leaf).reshape(len(X), -1) for leaf in jax.tree.leaves(features)], 1)
+    J = np.concatenate(
+        [np.asarray(leaf).reshape(len(X), -1) for leaf in jax.tree.leaves(features)], 1
+    )
     values, vectors = np.linalg.eigh(J @ J.T)
     rate = 1 / values[-1]
     linear = vectors @ ((1 - (1 - rate * values) ** steps) * (vectors.T @ y))
     size = np.sqrt(sum(float(jnp.sum(leaf**2)) for leaf in jax.tree.leaves(start)))
     ends = [train(apply, steps, start, X, y, alpha, rate) for alpha in scales]
-    apart = [np.linalg.norm(np.asarray(out) - linear) / np.linalg.norm(linear) for out, _, _ in ends]
-    return Lazy(np.array(scales), np.array([float(far) / size for _, far, _ in ends]), np.array(apart))
+    apart = [
+        np.linalg.norm(np.asarray(out) - linear) / np.linalg.norm(linear) for out, _, _ in ends
+    ]
+    return Lazy(
+        np.array(scales), np.array([float(far) / size for _, far, _ in ends]), np.array(apart)
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def train(apply: Any, steps: int, start: Any, X: Any, y: Any, alpha: Any, rate: Any) -> tuple[Any, Any, Any]:
+def train(
+    apply: Any, steps: int, start: Any, X: Any, y: Any, alpha: Any, rate: Any
+) -> tuple[Any, Any, Any]:
     """The outputs at the end, how far the parameters have moved, and where they are."""
     raw = lambda p: jax.vmap(lambda x: jnp.sum(apply(p, x)))(X)
     origin = raw(start)

@@ -51,7 +51,9 @@ class Linearised:
     def after(self, steps: int, rate: float | None = None) -> Float[np.ndarray, "n *k"]:
         r"""The outputs after steps of gradient descent of this size, by default $1/\lambda_1$."""
         eta = 1 / self.values[0] if rate is None else rate
-        return self._shape(self.start + self._filter(1 - (1 - eta * self.values) ** steps), len(self.start))
+        return self._shape(
+            self.start + self._filter(1 - (1 - eta * self.values) ** steps), len(self.start)
+        )
 
     def loss(self, t: float = inf) -> float:
         r"""$\frac12\|f_t-y\|^2$."""
@@ -60,8 +62,12 @@ class Linearised:
     def predict(self, t: float = inf, *, ridge: float = 0.0) -> Float[np.ndarray, "n *k"]:
         r"""The outputs at test rows at time $t$; with `ridge` λ at the end $f_0(x)+k(x)(K+\lambda I)^{-1}(y-f_0)$."""
         if self.cross is None or self.test_start is None:
-            raise UsageError("There are no test rows.", got="test=None", remedy="give linearised(…, test=rows)")
-        return self._shape(self.test_start + self.cross @ self._filter(self._shares(t, ridge)), len(self.cross))
+            raise UsageError(
+                "There are no test rows.", got="test=None", remedy="give linearised(…, test=rows)"
+            )
+        return self._shape(
+            self.test_start + self.cross @ self._filter(self._shares(t, ridge)), len(self.cross)
+        )
 
     def spread(self, t: float = inf) -> Float[np.ndarray, "n"]:
         r"""The standard deviation, over random networks of infinite width, of the outputs at the test rows.
@@ -108,15 +114,25 @@ class Linearised:
     def effective_dimension(self, ridge: float) -> float:
         r"""$\mathrm{tr}\,K(K+\lambda I)^{-1}$: how many directions are learned at this ridge."""
         if not ridge > 0:
-            raise UsageError("An effective dimension needs a ridge.", got=str(ridge), remedy="give a positive number")
+            raise UsageError(
+                "An effective dimension needs a ridge.",
+                got=str(ridge),
+                remedy="give a positive number",
+            )
         return float((self.values / (self.values + ridge)).sum())
 
     # -- inside ----------------------------------------------------------------------------------
 
     def _learn(self, t: float) -> np.ndarray:
         if not t >= 0:
-            raise UsageError("Time is not negative.", got=str(t), remedy="give t ≥ 0, or inf for the end")
-        return np.where(self.values > self._zero(), -np.expm1(-min(t, 1e300) * np.maximum(self.values, 0.0)), 0.0)
+            raise UsageError(
+                "Time is not negative.", got=str(t), remedy="give t ≥ 0, or inf for the end"
+            )
+        return np.where(
+            self.values > self._zero(),
+            -np.expm1(-min(t, 1e300) * np.maximum(self.values, 0.0)),
+            0.0,
+        )
 
     def _shares(self, t: float, ridge: float) -> np.ndarray:
         r"""$(1-e^{-t\lambda})/(\lambda+\text{ridge})$; directions that the kernel does not see are not learned."""
@@ -141,21 +157,37 @@ def linearised(net: Any, x: Any, y: Any, test: Any = None, **options: Any) -> Li
     """
     y = np.asarray(y, np.float64)
     if y.ndim == 0 or len(y) != len(np.asarray(x)) or not np.isfinite(y).all():
-        got = f"{len(np.asarray(x))} rows, y {y.shape}" + ("" if np.isfinite(y).all() else ", not all finite")
-        raise UsageError("There is one finite target per row.", got=got, remedy="give y of shape (n,) or (n, outputs)")
+        got = f"{len(np.asarray(x))} rows, y {y.shape}" + (
+            "" if np.isfinite(y).all() else ", not all finite"
+        )
+        raise UsageError(
+            "There is one finite target per row.",
+            got=got,
+            remedy="give y of shape (n,) or (n, outputs)",
+        )
     if is_architecture(net):
         own = closed_form(net, x, **options)
         cross = None if test is None else closed_form(net, test, x, **options)
         gap = y.reshape(len(y), -1)
         priors = None if cross is None else (own, cross)
         start = None if cross is None else np.zeros((len(cross.ntk), gap.shape[1]))
-        return _made(own.ntk, np.zeros_like(gap), gap, y.shape, None if cross is None else cross.ntk, start, priors)
+        return _made(
+            own.ntk,
+            np.zeros_like(gap),
+            gap,
+            y.shape,
+            None if cross is None else cross.ntk,
+            start,
+            priors,
+        )
     network_like(net)
     begin = _outputs(net, x)
     if begin.size != y.size:
         remedy = "give one number for each output of each row"
         raise UsageError(
-            "The targets do not fit the outputs.", got=f"outputs {begin.shape}, y {y.shape}", remedy=remedy
+            "The targets do not fit the outputs.",
+            got=f"outputs {begin.shape}, y {y.shape}",
+            remedy=remedy,
         )
     flat = lambda K: K.transpose(0, 2, 1, 3).reshape(K.shape[0] * K.shape[2], -1)
     K = flat(empirical(net, x, outputs="full", **options))
@@ -165,7 +197,9 @@ def linearised(net: Any, x: Any, y: Any, test: Any = None, **options: Any) -> Li
     return _made(K, begin, y.reshape(-1, 1) - begin, y.shape, cross, start, None)
 
 
-def _made(K: np.ndarray, start: np.ndarray, gap: np.ndarray, shape: tuple[int, ...], *test: Any) -> Linearised:
+def _made(
+    K: np.ndarray, start: np.ndarray, gap: np.ndarray, shape: tuple[int, ...], *test: Any
+) -> Linearised:
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     return Linearised(K, values[::-1], vectors[:, ::-1], start, gap, shape, *test)
 

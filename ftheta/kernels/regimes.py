@@ -46,11 +46,15 @@ def drift_with_width(
     r"""Train `make(width, rng)`, one output each, on $\frac12\|f-y\|^2$ by steps $1/\lambda_{\max}(\hat\Theta_0)$."""
     if len(set(widths)) < 2 or draws < 1:
         raise UsageError(
-            "A drift is compared between widths.", got=f"{list(widths)}, {draws} draws", remedy="give two or more"
+            "A drift is compared between widths.",
+            got=f"{list(widths)}, {draws} draws",
+            remedy="give two or more",
         )
     rng = np.random.default_rng(seed)
     y = np.asarray(y, np.float64).ravel()
-    moved = np.array([[kernel_drift(make(m, rng), x, y, steps) for _ in range(draws)] for m in widths])
+    moved = np.array(
+        [[kernel_drift(make(m, rng), x, y, steps) for _ in range(draws)] for m in widths]
+    )
     return Drift(np.array(widths, float), moved)
 
 
@@ -62,7 +66,9 @@ def kernel_drift(net: Any, x: Any, y: Float[np.ndarray, "n"], steps: int = 100) 
         params = jax.tree.map(jnp.asarray, net.params)
         rows = jnp.asarray(x, np.float64)
         first = jax.vmap(lambda row: jnp.sum(apply(params, row)))(rows)
-        end = train(apply, steps, params, rows, y - first, 1.0, 1 / np.linalg.eigvalsh(before)[-1])[2]
+        end = train(apply, steps, params, rows, y - first, 1.0, 1 / np.linalg.eigvalsh(before)[-1])[
+            2
+        ]
     after = empirical(_Moved(apply, end, net.input_shape), x)
     return float(np.linalg.norm(after - before) / np.linalg.norm(before))
 
@@ -83,7 +89,9 @@ def lazy_scale(net: Any, x: Any, y: Any, *, within: float = 0.05, steps: int = 1
     $2^{16}$ does.
     """
     if not 0 < within < 1:
-        raise UsageError("A distance must lie between 0 and 1.", got=str(within), remedy="give within=0.05, say")
+        raise UsageError(
+            "A distance must lie between 0 and 1.", got=str(within), remedy="give within=0.05, say"
+        )
     rows = np.asarray(x, np.float64)
     y = np.asarray(y, np.float64).ravel()
     alpha = 1.0

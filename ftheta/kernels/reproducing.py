@@ -31,7 +31,8 @@ class Kernel:
     name: str
     of: KernelFunction
     features: Callable[[np.ndarray], np.ndarray] | None = None
-    positive: bool | None = True  # known to be positive semi-definite, known not to be, or not known
+    # known to be positive semi-definite, known not to be, or not known
+    positive: bool | None = True
 
 
 NAMES = ("linear", "polynomial", "Gaussian", "Laplace", "minus distance")
@@ -46,7 +47,9 @@ def kernel(name: str | KernelFunction, *, degree: int = 2, width: float = 1.0) -
         case "linear":
             return Kernel(name, lambda X, Z: X @ Z.T, lambda X: X)
         case "polynomial":
-            return Kernel(name, lambda X, Z: (1 + X @ Z.T) ** degree, lambda X: monomials(X, degree))
+            return Kernel(
+                name, lambda X, Z: (1 + X @ Z.T) ** degree, lambda X: monomials(X, degree)
+            )
         case "Gaussian":
             return Kernel(name, lambda X, Z: np.exp(-_squares(X, Z) / (2 * width**2)))
         case "Laplace":
@@ -74,7 +77,10 @@ def multinomial(exponent: tuple[int, ...], degree: int) -> int:
 
 def monomials(X: Float[np.ndarray, "n d"], degree: int) -> Float[np.ndarray, "n p"]:
     r"""$\varphi(x)=\big(\sqrt{c_a}\,x^a\big)_a$ with $\langle\varphi(x),\varphi(z)\rangle=(1+\langle x,z\rangle)^p$."""
-    columns = [sqrt(multinomial(a, degree)) * np.prod(X ** np.array(a), axis=1) for a in exponents(X.shape[1], degree)]
+    columns = [
+        sqrt(multinomial(a, degree)) * np.prod(X ** np.array(a), axis=1)
+        for a in exponents(X.shape[1], degree)
+    ]
     return np.stack(columns, axis=1)
 
 
@@ -132,7 +138,11 @@ class ExactRidge:
 
 
 def exact_ridge(
-    X: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"], kernel: Kernel, ridge: float, degree: int = 1
+    X: Real[np.ndarray, "n d"],
+    y: Real[np.ndarray, "n *k"],
+    kernel: Kernel,
+    ridge: float,
+    degree: int = 1,
 ) -> ExactRidge | None:
     r"""Linear and polynomial kernels on few rows. With $\Phi$ the plain monomials and $C$ their coefficients,
     $K=\Phi C\Phi^\top$, and the primal weights minimise $\|\Phi\theta-y\|^2+\lambda\theta^\top C^{-1}\theta$."""
@@ -144,13 +154,20 @@ def exact_ridge(
     if kernel.name == "polynomial":
         powers = exponents(X.shape[1], degree)
         weights = [multinomial(a, degree) for a in powers]
-    table = [[prod((v**e for v, e in zip(row, a)), start=Fraction(1)) for a in powers] for row in rows]
+    table = [
+        [prod((v**e for v, e in zip(row, a)), start=Fraction(1)) for a in powers] for row in rows
+    ]
     if len(powers) > EXACT_ROWS:
         return None
     P = _exact(table)
     Y = rational_matrix(y[:, None])
     lam = Fraction(ridge)
-    C = _exact([[Fraction(w) if i == j else Fraction(0) for j in range(len(weights))] for i, w in enumerate(weights)])
+    C = _exact(
+        [
+            [Fraction(w) if i == j else Fraction(0) for j in range(len(weights))]
+            for i, w in enumerate(weights)
+        ]
+    )
     K = P * C * P.transpose()
     theta = (P.transpose() * P + _identity(len(powers), lam) * C.inv()).solve(P.transpose() * Y)
     inverse = (K + _identity(len(X), lam)).inv()
@@ -172,7 +189,9 @@ def _left_out(K: Any, Y: Any, ridge: Fraction, i: int) -> Fraction:
     if not rest:
         return fraction(Y[i, 0])
     pick = lambda rows, columns: type(K)([[K[a, b] for b in columns] for a in rows])
-    alpha = (pick(rest, rest) + _identity(len(rest), ridge)).solve(type(K)([[Y[j, 0]] for j in rest]))
+    alpha = (pick(rest, rest) + _identity(len(rest), ridge)).solve(
+        type(K)([[Y[j, 0]] for j in rest])
+    )
     return fraction(Y[i, 0] - (pick([i], rest) * alpha)[0, 0])
 
 

@@ -126,7 +126,11 @@ class SharedJobs:
 
     def message(self, run: Run, body: bytes) -> str:
         text = body.decode()
-        return f'{{"type":"result","n":{run.n},{text.removeprefix(_HEAD)}' if text.startswith(_HEAD) else text
+        return (
+            f'{{"type":"result","n":{run.n},{text.removeprefix(_HEAD)}'
+            if text.startswith(_HEAD)
+            else text
+        )
 
     def holds(self, run: Run) -> bool:
         """Whether the answer is known already."""
@@ -146,7 +150,9 @@ class SharedJobs:
 
 def share(run: Run) -> Run:
     """The same request without what is this page's own: its number, and a size that only few have."""
-    size = run.size and Size(width=_below(run.size.width, _WIDTHS), height=_below(run.size.height, _HEIGHTS))
+    size = run.size and Size(
+        width=_below(run.size.width, _WIDTHS), height=_below(run.size.height, _HEIGHTS)
+    )
     return run.model_copy(update={"n": 0, "size": size})
 
 

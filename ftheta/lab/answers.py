@@ -29,7 +29,13 @@ _MOST_ROWS = 200
 
 
 def answer(
-    result: Result, n: int, seconds: float, *, dark: bool = False, size: Size | None = None, front: int = 0
+    result: Result,
+    n: int,
+    seconds: float,
+    *,
+    dark: bool = False,
+    size: Size | None = None,
+    front: int = 0,
 ) -> bytes:
     """The whole message of type `result`. The document is written by the report, the charts' data left out; of the
     charts only the one in front is drawn."""
@@ -55,7 +61,11 @@ def answer(
 def chart_json(chart: Chart, spec: Spec | None, part: str = "") -> dict[str, Any]:
     """A chart with its words; without a specification where it is not in front. `part` of the statement, as (a), is
     what it shows."""
-    words = {"title": letters(chart.title), "title_html": words_html(chart.title), "described": describe_chart(chart)}
+    words = {
+        "title": letters(chart.title),
+        "title_html": words_html(chart.title),
+        "described": describe_chart(chart),
+    }
     return {**words, "kind": chart.kind, "spec": spec, "part": part}
 
 
@@ -64,7 +74,9 @@ def strict_json(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        return json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return json.dumps(
+            _finite(value), ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
 
 
 def _finite(value: Any) -> Any:
@@ -138,7 +150,12 @@ def table_json(table: Table) -> dict[str, Any]:
     """The first rows of a table, typeset."""
     shown = [[_cell(cell) for cell in row] for row in table.rows[:_MOST_ROWS]]
     columns = [letters(name) for name in table.columns]
-    return {"title_html": words_html(table.title), "columns": columns, "rows": shown, "of": len(table.rows)}
+    return {
+        "title_html": words_html(table.title),
+        "columns": columns,
+        "rows": shown,
+        "of": len(table.rows),
+    }
 
 
 def _cell(cell: float | int | str) -> str:
@@ -154,7 +171,12 @@ def _how(result: Result) -> list[dict[str, str]]:
     rows += [
         ("subject", escape(f"{p.subject_kind} “{p.subject}”, fingerprint {p.subject_hash}")),
         ("seed", str(p.seed)),
-        ("measured", "although a hypothesis may fail (forced)" if p.forced else "after the hypotheses were checked"),
+        (
+            "measured",
+            "although a hypothesis may fail (forced)"
+            if p.forced
+            else "after the hypotheses were checked",
+        ),
         ("versions", escape(versions(p.versions))),
     ]
     return [{"term_html": words_html(term), "html": html} for term, html in rows]

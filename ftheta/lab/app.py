@@ -36,8 +36,14 @@ from .tabs import Tab
 from .thumbnails import in_the_dark
 from .workers import PROGRAM, Job
 
-for suffix, kind in ((".js", "text/javascript"), (".css", "text/css"), (".woff2", "font/woff2"), (".ttf", "font/ttf")):
-    mimetypes.add_type(kind, suffix)  # some systems have other names for them, which browsers refuse
+for suffix, kind in (
+    (".js", "text/javascript"),
+    (".css", "text/css"),
+    (".woff2", "font/woff2"),
+    (".ttf", "font/ttf"),
+):
+    # some systems have other names for them, which browsers refuse
+    mimetypes.add_type(kind, suffix)
 
 STATIC = Path(__file__).parent / "static"
 _ROOM = {"compiled": 300 << 20, "thumbnails": 50 << 20, "classroom": 1 << 30}  # bytes
@@ -91,7 +97,9 @@ class Lab:
         self.scratch = Scratch()
         temporary = self.scratch.room("temporary")
         self.pool = Pool(workers, program=program, temporary=temporary)
-        self.background = BackgroundJobs(Pool(1, spare=False, program=(*program, "background"), temporary=temporary))
+        self.background = BackgroundJobs(
+            Pool(1, spare=False, program=(*program, "background"), temporary=temporary)
+        )
         self.classroom = classroom
         self.contents = Contents.of(catalogue(classroom is not None))
         self.lessons = order_of_lessons(theorem, course) if classroom is not None else []
@@ -143,30 +151,45 @@ class Lab:
             refuse()
         length = request.headers.get("content-length", "")
         given = int(length) if length.isascii() and length.isdigit() else None
-        entry = await self.store.upload(request.query_params.get("name", ""), request.stream(), given)
+        entry = await self.store.upload(
+            request.query_params.get("name", ""), request.stream(), given
+        )
         return JSONResponse(entry, status_code=201)
 
     async def thumbnail(self, request: Request) -> Response:
         found = self.gallery.picture(request.path_params["id"])
         if found is None:
-            return Response(status_code=202, headers={"retry-after": str(_RETRY), "cache-control": "no-store"})
+            return Response(
+                status_code=202, headers={"retry-after": str(_RETRY), "cache-control": "no-store"}
+            )
         picture, verdict = found
         if not picture:
             return Response(status_code=204)
         drawn = in_the_dark(picture) if request.query_params.get("theme") == "dark" else picture
-        return Response(drawn, headers={"x-verdict": verdict, "cache-control": "no-cache"}, media_type="image/svg+xml")
+        return Response(
+            drawn,
+            headers={"x-verdict": verdict, "cache-control": "no-cache"},
+            media_type="image/svg+xml",
+        )
 
     async def export(self, request: Request) -> Response:
         format = request.query_params.get("format", "")
         if format not in MEDIA:
-            raise UsageError("There is no such format.", got=format[:40], remedy=f"choose one of {', '.join(MEDIA)}")
+            raise UsageError(
+                "There is no such format.",
+                got=format[:40],
+                remedy=f"choose one of {', '.join(MEDIA)}",
+            )
         state = read_state(await _body(request))
         order = {"kind": "export", "state": state.model_dump(), "format": format}
         job = Job({**order, "source": self.store.source(state.subject)}, state.theorem, state.key)
         held = self.pool.give_to_holder(state.key, job)
         _, body = await (await_reply(self.pool, job) if held else self.background.ask(job))
         name = quote(f"{state.theorem}.{format}")
-        headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            "cache-control": "no-store",
+        }
         return Response(body, headers=headers, media_type=MEDIA[format])
 
     async def tab(self, socket: WebSocket) -> None:

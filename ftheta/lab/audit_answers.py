@@ -33,7 +33,9 @@ def progress_message(n: int, progress: AuditProgress) -> str:
 
 def findings_message(n: int, findings: Sequence[AuditFinding]) -> str:
     """All findings so far, worst first."""
-    return strict_json({"type": "audit-findings", "n": n, "findings": [_finding(f) for f in findings]})
+    return strict_json(
+        {"type": "audit-findings", "n": n, "findings": [_finding(f) for f in findings]}
+    )
 
 
 def _finding(finding: AuditFinding) -> dict[str, str]:
@@ -49,7 +51,9 @@ def _finding(finding: AuditFinding) -> dict[str, str]:
     }
 
 
-def section_message(n: int, section: Section, *, dark: bool, width: float, kind: str = "audit-section") -> str:
+def section_message(
+    n: int, section: Section, *, dark: bool, width: float, kind: str = "audit-section"
+) -> str:
     """A section with what it has so far: charts drawn, the facts that matter, the first rows of its tables."""
     keyed = [fact for fact in section.facts if fact.key]
     facts = [*keyed, *(fact for fact in section.facts if not fact.key)][:MOST_FACTS]
@@ -85,7 +89,9 @@ def _chart(chart: Chart, dark: bool, width: float) -> dict[str, Any]:
 def ended_message(n: int, audit: Audit, seconds: float) -> str:
     """What the audit comes to: its status, key figures, and what was not run."""
     whole = status(audit)
-    figures = [{"label": f.label, "value": typeset(f.value), "below": f.below} for f in key_figures(audit)]
+    figures = [
+        {"label": f.label, "value": typeset(f.value), "below": f.below} for f in key_figures(audit)
+    ]
     late = [missing.id for missing in audit.skipped if missing.unfinished]
     return strict_json(
         {
@@ -109,7 +115,12 @@ def ended_message(n: int, audit: Audit, seconds: float) -> str:
 def _radii(audit: Audit) -> list[tuple[float | None, float | None]]:
     """Of each row tried, the distance at which its class changes (None: nowhere met) and its certified radius; False
     where that was not computed."""
-    tables = [table for section in audit.sections for table in section.tables if table.title == RADII_TABLE]
+    tables = [
+        table
+        for section in audit.sections
+        for table in section.tables
+        if table.title == RADII_TABLE
+    ]
     rows = tables[0].rows if tables else ()
     return [(_read_radius(met), _read_radius(certified)) for *_, met, certified in rows]
 

@@ -67,14 +67,24 @@ class AuditDesk:
         try:
             do()
         except KeyboardInterrupt:
-            error = {"what": "Stopped before anything was found.", "where": "", "got": "", "remedy": "run it again"}
+            error = {
+                "what": "Stopped before anything was found.",
+                "where": "",
+                "got": "",
+                "remedy": "run it again",
+            }
             self.channel.send({"kind": "failed", "n": n, "error": error})
         except FthetaError as error:
             said = {name: self._without_folder(text) for name, text in told(error).items()}
             self.channel.send({"kind": "failed", "n": n, "error": said})
         except Exception as error:
             what = f"Internal error: {type(error).__name__}."
-            said = {"what": what, "where": "", "got": str(error)[:200], "remedy": "please report it"}
+            said = {
+                "what": what,
+                "where": "",
+                "got": str(error)[:200],
+                "remedy": "please report it",
+            }
             trace = traceback.format_exc()
             self.channel.send({"kind": "failed", "n": n, "error": said, "traceback": trace})
 
@@ -113,7 +123,9 @@ class AuditDesk:
         found = audit(self.recipe, **options, on_finding=on_finding, on_section=on_section)
         self.auditing = False
         name = order["sources"]["model"]["name"]
-        self.audit = replace(found, subject=name, asked=replace(found.asked, **_names(order["sources"])))
+        self.audit = replace(
+            found, subject=name, asked=replace(found.asked, **_names(order["sources"]))
+        )
         self._say(ended_message(n, self.audit, monotonic() - begun))
 
     def _words(self, source: dict[str, str]) -> str:
@@ -122,7 +134,10 @@ class AuditDesk:
             return source["words"]
         path = Path(source["path"])
         suffix = "".join(path.suffixes)
-        stem = _UNUSUAL.sub("_", source["name"].removesuffix(suffix)).strip(".")[:_LONGEST_NAME] or "file"
+        stem = (
+            _UNUSUAL.sub("_", source["name"].removesuffix(suffix)).strip(".")[:_LONGEST_NAME]
+            or "file"
+        )
         for place in (self.folder / f"{stem}{end}{suffix}" for end in ("", "-2", "-3")):
             if not place.exists():
                 place.symlink_to(path)
@@ -157,7 +172,12 @@ class AuditDesk:
         save_audit(self.audit, path)
         stem = Path(self.audit.subject).stem or "network"
         text = path.read_text(encoding="utf-8")
-        head = {"type": "audit-file", "n": part["n"], "format": format, "name": f"{stem}-audit.{format}"}
+        head = {
+            "type": "audit-file",
+            "n": part["n"],
+            "format": format,
+            "name": f"{stem}-audit.{format}",
+        }
         self._say(strict_json({**head, "text": text}))
 
     def _on_rows(self, rows: list[int], count: int) -> "Network":
@@ -166,7 +186,9 @@ class AuditDesk:
         if net.data is None:
             raise UsageError("This needs data.", remedy="run the audit with data")
         if len(rows) != count or not all(row < len(net.data) for row in rows):
-            raise UsageError(f"Give {count} row numbers.", got=rows, remedy=f"from 0 to {len(net.data) - 1}")
+            raise UsageError(
+                f"Give {count} row numbers.", got=rows, remedy=f"from 0 to {len(net.data) - 1}"
+            )
         labels = None if net.data.y is None else net.data.y[rows]
         return net.with_data(replace(net.data, x=net.data.x[rows], y=labels, notes=()))
 

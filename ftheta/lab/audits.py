@@ -59,7 +59,9 @@ class AuditProcess(Worker):
 class AuditConversation:
     """What one page asks of its audit, and what it is told: `send` takes the text of a message."""
 
-    def __init__(self, send: Callable[[str], Awaitable[None]], store: SubjectStore, room: AuditRoom) -> None:
+    def __init__(
+        self, send: Callable[[str], Awaitable[None]], store: SubjectStore, room: AuditRoom
+    ) -> None:
         self.send = send
         self.store = store
         self.room = room
@@ -86,8 +88,14 @@ class AuditConversation:
         if len(self.room.at_work) >= MOST:
             remedy = "wait for one of them, or stop it on its page"
             raise UsageError("Other pages run audits already.", got=f"{MOST} audits", remedy=remedy)
-        named = (("model", order.model, "Network"), ("data", order.data, "Dataset"), ("train", order.train, "Dataset"))
-        sources = {name: self.store.audit_source(id, kind) for name, id, kind in named if id is not None}
+        named = (
+            ("model", order.model, "Network"),
+            ("data", order.data, "Dataset"),
+            ("train", order.train, "Dataset"),
+        )
+        sources = {
+            name: self.store.audit_source(id, kind) for name, id, kind in named if id is not None
+        }
         process = AuditProcess(self.room)
         self.process = process
         self.room.at_work.add(process)
@@ -116,7 +124,9 @@ class AuditConversation:
             await self._fail(n, _DIED)
 
     async def _fail(self, n: int, error: dict[str, Any]) -> None:
-        await self.send(json.dumps({"type": "audit-error", "n": n, "error": error}, ensure_ascii=False))
+        await self.send(
+            json.dumps({"type": "audit-error", "n": n, "error": error}, ensure_ascii=False)
+        )
 
     async def close(self) -> None:
         """End the process, if there is one, and wait until it is gone."""

@@ -49,8 +49,14 @@ async def await_reply(pool: Pool, job: Job) -> tuple[dict[str, Any], bytes]:
             kind = SubjectError if header.get("code") == SubjectError.exit_code else FthetaError
             raise kind(**header["error"])
         case "died":
-            raise SubjectError("The worker stopped over this.", remedy="it may need more memory than there is")
-    raise FthetaError("This took too long.", got=f"{_LONGEST:g} s", remedy="take smaller values, or the command line")
+            raise SubjectError(
+                "The worker stopped over this.", remedy="it may need more memory than there is"
+            )
+    raise FthetaError(
+        "This took too long.",
+        got=f"{_LONGEST:g} s",
+        remedy="take smaller values, or the command line",
+    )
 
 
 async def _outcome(pool: Pool, job: Job) -> tuple[dict[str, Any], bytes]:

@@ -21,7 +21,9 @@ _PAUSE = 1.0  # seconds between two looks whether a page is open
 def refuse() -> NoReturn:
     """Nobody hands a file to a class, and nobody takes all of its processors."""
     remedy = "start a lab of your own: `ftheta lab`"
-    raise UsageError("In classroom mode files are not taken, and networks not audited.", remedy=remedy)
+    raise UsageError(
+        "In classroom mode files are not taken, and networks not audited.", remedy=remedy
+    )
 
 
 def join_page(address: str) -> str:
@@ -36,7 +38,9 @@ def order_of_lessons(theorem: str | None, course: str | None) -> list[str]:
     """All theorems, those that the lab was opened with first."""
     first = [theorem] if theorem else []
     if course is not None:
-        first += [page.theorem for section in find_course(course).sections for page in section.pages]
+        first += [
+            page.theorem for section in find_course(course).sections for page in section.pages
+        ]
     return list(dict.fromkeys([*first, *index()]))
 
 

@@ -12,7 +12,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode
 
-HEADERS = 10.0  # seconds from the first byte of a request, or from the start, to the end of its headers
+# seconds from the first byte of a request, or from the start, to the end of its headers
+HEADERS = 10.0
 SILENCE = 20.0  # seconds between two parts of a body
 BODY = 600.0  # seconds for all of a body
 READING = 60.0  # seconds that a client may leave its answer unread, once the buffers are full
@@ -85,14 +86,19 @@ class Requests(_LeavesTheUnread, H11Protocol):
 
     def _expect(self) -> None:
         """Set the timers for what the client has to send next."""
-        if self.transport.get_protocol() is not self or self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+        if self.transport.get_protocol() is not self or self.conn.their_state not in (
+            h11.IDLE,
+            h11.SEND_BODY,
+        ):
             self._calm()  # nothing: it is a WebSocket now, or the request is complete
         elif self.conn.their_state is h11.SEND_BODY:
             if not self.in_body:
                 self.whole.restart(BODY)
             self.silence.restart(SILENCE)
             self.in_body = True
-        elif self.timeout_keep_alive_task is not None:  # between two requests: the library has a clock of its own
+        elif (
+            self.timeout_keep_alive_task is not None
+        ):  # between two requests: the library has a clock of its own
             self._calm()
         else:
             self.whole.start(HEADERS)

@@ -32,7 +32,9 @@ class Contents:
     @classmethod
     def of(cls, document: Any) -> "Contents":
         plain = json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
-        return cls(plain, gzip.compress(plain, mtime=0), f'"{hashlib.sha256(plain).hexdigest()[:20]}"')
+        return cls(
+            plain, gzip.compress(plain, mtime=0), f'"{hashlib.sha256(plain).hexdigest()[:20]}"'
+        )
 
 
 def catalogue(classroom: bool = False) -> dict[str, Any]:
@@ -43,7 +45,10 @@ def catalogue(classroom: bool = False) -> dict[str, Any]:
         "version": version("ftheta"),
         "classroom": classroom,
         "chapters": [{"id": id, "title": title} for id, title in chapters.items()],
-        "verdicts": {**{v.value: look_as_json(x) for v, x in LOOKS.items()}, "not-checked": look_as_json(NOT_CHECKED)},
+        "verdicts": {
+            **{v.value: look_as_json(x) for v, x in LOOKS.items()},
+            "not-checked": look_as_json(NOT_CHECKED),
+        },
         "theorems": [_theorem(entry) for entry in entries],
     }
 
@@ -60,11 +65,14 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
         "search": search_text(entry),
         "plain": " ".join(plain(entry["statement"]).split()),
         "gist_html": words_html(entry["gist"]),
-        "headline_html": mathml(formulas(entry["statement"])[0]) if formulas(entry["statement"]) else "",
+        "headline_html": mathml(formulas(entry["statement"])[0])
+        if formulas(entry["statement"])
+        else "",
         "statement_html": mark_symbols(statement_html(entry["statement"]), symbols),
         "errata_html": statement_html(entry["errata"]),
         "assumes": [
-            {**a, "says_html": words_html(a["says"]), "remedy_html": words_html(a["remedy"])} for a in entry["assumes"]
+            {**a, "says_html": words_html(a["says"]), "remedy_html": words_html(a["remedy"])}
+            for a in entry["assumes"]
         ],
         "knobs": [_knob(knob) for knob in entry["knobs"]],
         "presets": [{"name": name, "knobs": knobs} for name, knobs in entry["presets"].items()],
@@ -78,9 +86,12 @@ def _lesson(lesson: dict[str, Any]) -> dict[str, Any]:
     return {
         "why": words_html(lesson["why"]),
         "parts": [
-            {**part, "says": mark_symbols(words_html(part["says"]), lesson["symbols"])} for part in lesson["parts"]
+            {**part, "says": mark_symbols(words_html(part["says"]), lesson["symbols"])}
+            for part in lesson["parts"]
         ],
-        "symbols": [[words_html(symbol), words_html(means)] for symbol, means in lesson["symbols"].items()],
+        "symbols": [
+            [words_html(symbol), words_html(means)] for symbol, means in lesson["symbols"].items()
+        ],
         "idea": words_html(lesson["idea"]),
         "trials": [{**trial, "look": words_html(trial["look"])} for trial in lesson["trials"]],
         "breaks": words_html(lesson["breaks"]),
@@ -90,7 +101,11 @@ def _lesson(lesson: dict[str, Any]) -> dict[str, Any]:
 
 def _knob(entry: dict[str, Any]) -> dict[str, Any]:
     knob = entry["knob"]
-    return {**entry, "symbol_html": symbol_html(knob["symbol"]), "says_html": words_html(knob["says"])}
+    return {
+        **entry,
+        "symbol_html": symbol_html(knob["symbol"]),
+        "says_html": words_html(knob["says"]),
+    }
 
 
 def symbol_html(symbol: str) -> str:

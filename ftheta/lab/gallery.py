@@ -62,10 +62,13 @@ class Gallery:
 
 def _digest(entry: dict[str, Any]) -> str:
     """Changes with the theorem: its entry of the index and its source, a file or a folder."""
-    place = INDEX.parents[2].joinpath(*entry["module"].split("."))  # a plug-in's entry has its version
+    # a plug-in's entry has its version
+    place = INDEX.parents[2].joinpath(*entry["module"].split("."))
     sources = [place.with_suffix(".py"), *sorted(place.glob("*.py"))]
     text = b"".join(source.read_bytes() for source in sources if source.is_file())
-    return hashlib.sha256(json.dumps([_FORM, entry], sort_keys=True).encode() + text).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([_FORM, entry], sort_keys=True).encode() + text).hexdigest()[
+        :16
+    ]
 
 
 def _write(path: Path, content: dict[str, str]) -> None:

@@ -48,7 +48,9 @@ def token_of(given: str | None) -> str:
         return secrets.token_urlsafe(24)
     if len(given) < SHORTEST or not given.isprintable() or " " in given:
         remedy = f"give {SHORTEST} or more visible characters, or leave --token out: one is made"
-        raise UsageError("The token can be guessed, or cannot be typed.", got=f"--token {given!r}", remedy=remedy)
+        raise UsageError(
+            "The token can be guessed, or cannot be typed.", got=f"--token {given!r}", remedy=remedy
+        )
     return given
 
 
@@ -70,7 +72,9 @@ class Door:
         address, _, port = name.rpartition(":") if _has_port(name) else (name, "", "80")
         if port != str(self.port):
             return False
-        return address.lower() in (*_LOOPBACK, bracket_host(self.host)) or (self.wide and _is_address(address))
+        return address.lower() in (*_LOOPBACK, bracket_host(self.host)) or (
+            self.wide and _is_address(address)
+        )
 
     @property
     def local(self) -> bool:
@@ -128,10 +132,20 @@ class Guard:
         names = _values(scope, b"host")
         origins = _values(scope, b"origin")
         if len(names) != 1 or not self.door.knows(names[0]):
-            return _refuse(421, "This lab does not go by that name.", got=names, remedy="open the address it printed")
+            return _refuse(
+                421,
+                "This lab does not go by that name.",
+                got=names,
+                remedy="open the address it printed",
+            )
         writes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
         if (writes or origins) and origins != [f"http://{names[0]}"]:
-            return _refuse(403, "This request comes from another site.", got=origins, remedy="use the lab's own page")
+            return _refuse(
+                403,
+                "This request comes from another site.",
+                got=origins,
+                remedy="use the lab's own page",
+            )
         return self._check_token(scope)
 
     def _check_token(self, scope: Scope) -> Response | None:
@@ -162,7 +176,9 @@ def _refuse_without_token(scope: Scope) -> Response:
     if not any("text/html" in value for value in _values(scope, b"accept")):
         return _refuse(401, what, remedy=remedy)
     words = f"{what} Please {remedy}: it stands where the lab was started."
-    page = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fθ lab</title><p>{words}</p>'
+    page = (
+        f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fθ lab</title><p>{words}</p>'
+    )
     again = '<p>If you have done so, <a href="/">go on to the lab</a>.</p></html>'
     return HTMLResponse(page + again, status_code=401, headers={"cache-control": "no-store"})
 

@@ -16,7 +16,16 @@ from ftheta.logic import FthetaError, Result, UsageError
 from ftheta.logic.knob import Setting, Value
 from ftheta.report.described import describe_chart
 from ftheta.report.numbers import number
-from ftheta.report.page import caption_html, data_table, figure_html, figure_size, page, pill, prose, text
+from ftheta.report.page import (
+    caption_html,
+    data_table,
+    figure_html,
+    figure_size,
+    page,
+    pill,
+    prose,
+    text,
+)
 from ftheta.report.parts import lesson_of
 from ftheta.report.reproduce import command
 from ftheta.report.theorem_html import (
@@ -71,13 +80,16 @@ def interactive_page(setting: Setting, positions: Sequence[Position], start: int
 
 
 def _body(setting: Setting, positions: Sequence[Position], start: int, shown: Result) -> list[str]:
-    under = (
-        f"{shown.id} · {shown.chapter} · seed {shown.provenance.seed} · computed ahead by ftheta {version('ftheta')}"
-    )
+    maker = f"computed ahead by ftheta {version('ftheta')}"
+    under = f"{shown.id} · {shown.chapter} · seed {shown.provenance.seed} · {maker}"
     gist = f'<p class="gist">{prose(shown.gist)}</p>' if shown.gist else ""
     here = _position_json(positions[start], specs=False)
     first = positions[start].found
-    drawn = [figure_html(chart, id=shown.id) for chart in first.charts] if isinstance(first, Result) else []
+    drawn = (
+        [figure_html(chart, id=shown.id) for chart in first.charts]
+        if isinstance(first, Result)
+        else []
+    )
     return [
         f'<h1>{text(shown.title)} <span id="verdict">{here["pill"]}</span></h1>',
         f'<p class="under">{text(under)}</p>',
@@ -103,12 +115,18 @@ def _slider(setting: Setting, positions: Sequence[Position], start: int, label: 
     range_ = f'<input type="range" id="position" {ends} aria-valuetext="{text(label)}" disabled>'
     cells = "".join(f'<span class="{_family(p)}"></span>' for p in positions)
     strip = f'<div id="strip" aria-hidden="true">{cells}</div>'
-    hint = "<noscript><p>The slider needs scripts; what is seen is one position of it.</p></noscript>"
+    hint = (
+        "<noscript><p>The slider needs scripts; what is seen is one position of it.</p></noscript>"
+    )
     return f'<div id="knob">{named} <output id="value">{text(label)}</output>{range_}{strip}{hint}</div>'
 
 
 def _data(setting: Setting, positions: Sequence[Position], start: int) -> str:
-    content = {"knob": setting.name, "start": start, "positions": [_position_json(position) for position in positions]}
+    content = {
+        "knob": setting.name,
+        "start": start,
+        "positions": [_position_json(position) for position in positions],
+    }
     zipped = gzip.compress(strict_json(content).encode(), mtime=0)
     return f'<script type="application/gzip" id="data">{b64encode(zipped).decode()}</script>'
 
@@ -159,7 +177,11 @@ def _tables(result: Result) -> str:
 def _chart_json(result: Result, chart: Any) -> dict[str, Any]:
     width, height = figure_size(chart)
     spec = {**vega(chart, width=width, height=height, title=False), "background": None}
-    return {"spec": spec, "caption": caption_html(chart, result.id), "described": describe_chart(chart)}
+    return {
+        "spec": spec,
+        "caption": caption_html(chart, result.id),
+        "described": describe_chart(chart),
+    }
 
 
 # -- scripts --------------------------------------------------------------------------------------------

@@ -52,7 +52,9 @@ def _run(order: Order, say: Say) -> Reply:
     say("charts")
     size = order["size"] and Size.model_validate(order["size"])
     seconds = time.perf_counter() - began
-    return {"kind": "done"}, answer(result, order["n"], seconds, dark=state.dark, size=size, front=state.chart)
+    return {"kind": "done"}, answer(
+        result, order["n"], seconds, dark=state.dark, size=size, front=state.chart
+    )
 
 
 def _export(order: Order, say: Say) -> Reply:
@@ -87,7 +89,8 @@ def _result(state: State, source: dict[str, str] | None, say: Say) -> Result:
         preset=state.preset,
         **_applicable(state, subject),
     )
-    _results[state.key] = result  # the same state has the same result: another chart of it, or a file, needs no run
+    # the same state has the same result: another chart of it, or a file, needs no run
+    _results[state.key] = result
     if len(_results) > KEPT:
         _results.popitem(last=False)
     return result

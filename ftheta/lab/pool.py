@@ -21,7 +21,12 @@ class Pool:
     where workers put their temporary files."""
 
     def __init__(
-        self, size: int, *, spare: bool = True, program: tuple[str, ...] = PROGRAM, temporary: Path | None = None
+        self,
+        size: int,
+        *,
+        spare: bool = True,
+        program: tuple[str, ...] = PROGRAM,
+        temporary: Path | None = None,
     ) -> None:
         self.size = size
         self.alive = size + spare
@@ -76,7 +81,9 @@ class Pool:
                 return
             job = min(self.waiting, key=lambda each: each.turn)  # the first of equals
             self.waiting.remove(job)
-            max(idle, key=lambda w: (job.key in w.kept, job.theorem in w.warm, len(w.warm))).give(job)
+            max(idle, key=lambda w: (job.key in w.kept, job.theorem in w.warm, len(w.warm))).give(
+                job
+            )
 
     def _on_change(self, worker: LabWorker) -> None:
         if worker.dead.is_set() and worker in self.workers:
@@ -86,7 +93,9 @@ class Pool:
         self.failures = 0 if worker.ready else self.failures + 1
         if self.failures:  # it died before it was ready: the next one may do so too
             self._give_up()
-            asyncio.get_running_loop().call_later(min(0.5 * 2**self.failures, 30.0), self._start_worker)
+            asyncio.get_running_loop().call_later(
+                min(0.5 * 2**self.failures, 30.0), self._start_worker
+            )
         else:
             self._start_worker()
             self._dispatch()
@@ -98,6 +107,10 @@ class Pool:
 
     def _start_worker(self) -> None:
         """One more worker if some are missing and none is on its way."""
-        if self.closing or len(self.workers) >= self.alive or any(not w.ready for w in self.workers):
+        if (
+            self.closing
+            or len(self.workers) >= self.alive
+            or any(not w.ready for w in self.workers)
+        ):
             return
         self.workers.append(LabWorker(self._on_change, self.program, self.temporary))

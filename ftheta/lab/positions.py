@@ -23,10 +23,18 @@ def choose_knob(settings: Sequence[Setting], wanted: str | None) -> Setting:
     chosen = next((s for s in settings if s.name == wanted.lstrip("-").replace("-", "_")), None)
     if chosen is None:
         offered = f"choose one of {', '.join(names) or 'none'}"
-        raise UsageError("This theorem has no such knob.", got=wanted, remedy=suggest(f"--{wanted}", names, offered))
+        raise UsageError(
+            "This theorem has no such knob.",
+            got=wanted,
+            remedy=suggest(f"--{wanted}", names, offered),
+        )
     if chosen not in ranged and chosen not in listed:
         good = ", ".join(option_of(s) for s in settings if s in ranged or s in listed)
-        raise UsageError("This knob has no range.", got=option_of(chosen), remedy=f"choose one of {good or 'none'}")
+        raise UsageError(
+            "This knob has no range.",
+            got=option_of(chosen),
+            remedy=f"choose one of {good or 'none'}",
+        )
     return chosen
 
 
@@ -41,7 +49,9 @@ def positions_of(setting: Setting, points: int, current: Value) -> list[Value]:
     if setting.knob.choices:
         return list(setting.knob.choices)
     if not FEWEST <= points <= MOST:
-        raise UsageError("So many positions are not computed.", got=points, remedy=f"give {FEWEST} to {MOST}")
+        raise UsageError(
+            "So many positions are not computed.", got=points, remedy=f"give {FEWEST} to {MOST}"
+        )
     assert isinstance(current, (int, float))
     values = _round_all(setting, [_spread(setting, i / (points - 1)) for i in range(points)])
     inner = range(1, points - 1)
@@ -70,6 +80,8 @@ def _spread(setting: Setting, share: float) -> float:
     return lo + share * (hi - lo)
 
 
-def knobs_of(settings: Sequence[Setting], preset: Mapping[str, Value], given: Mapping[str, Value]) -> dict[str, Value]:
+def knobs_of(
+    settings: Sequence[Setting], preset: Mapping[str, Value], given: Mapping[str, Value]
+) -> dict[str, Value]:
     """Where every knob stands: given, by the preset, or by default."""
     return {s.name: given.get(s.name, preset.get(s.name, s.default)) for s in settings}

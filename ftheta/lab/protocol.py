@@ -120,7 +120,11 @@ def read_state(text: str | bytes) -> State:
 
 def _read(adapter: TypeAdapter[Any], text: str | bytes) -> Any:
     if len(text) > LONGEST_MESSAGE:
-        raise UsageError("The message is too long.", got=f"{len(text):,} bytes", remedy=f"at most {LONGEST_MESSAGE:,}")
+        raise UsageError(
+            "The message is too long.",
+            got=f"{len(text):,} bytes",
+            remedy=f"at most {LONGEST_MESSAGE:,}",
+        )
     try:
         return adapter.validate_json(text)
     except ValidationError as error:

@@ -37,9 +37,15 @@ _FINDER = (True, False, True, True, True, False, True)
 def encode(text: str) -> Modules:
     """The modules of the smallest code that holds the text, without the quiet zone."""
     data = text.encode()
-    version = next((v for v, (_, blocks) in _BLOCKS.items() if len(data) <= sum(blocks) - _overhead(v)), None)
+    version = next(
+        (v for v, (_, blocks) in _BLOCKS.items() if len(data) <= sum(blocks) - _overhead(v)), None
+    )
     if version is None:
-        raise UsageError("This is too long for a QR code.", got=f"{len(data)} bytes", remedy="take a shorter --token")
+        raise UsageError(
+            "This is too long for a QR code.",
+            got=f"{len(data)} bytes",
+            remedy="take a shorter --token",
+        )
     bits = [byte >> k & 1 == 1 for byte in _codewords(data, version) for k in range(7, -1, -1)]
     drawn = [_draw(bits, version, mask) for mask in range(len(_MASKS))]
     return min(drawn, key=_penalty)
@@ -129,7 +135,9 @@ def _fixed(version: int, mask: int) -> dict[tuple[int, int], bool]:
     centres = _ALIGNED.get(version, (6, 10 + 4 * version))
     corners = {(6, 6), (6, size - 7), (size - 7, 6)}
     for a, b in ((a, b) for a in centres for b in centres if (a, b) not in corners):
-        found |= {(a + i, b + j): max(abs(i), abs(j)) != 1 for i in range(-2, 3) for j in range(-2, 3)}
+        found |= {
+            (a + i, b + j): max(abs(i), abs(j)) != 1 for i in range(-2, 3) for j in range(-2, 3)
+        }
     for top, left in ((0, 0), (0, size - 7), (size - 7, 0)):
         found |= _finder(top, left, size)
     return found | _format(size, mask) | (_version(size, version) if version > 6 else {})
@@ -180,7 +188,9 @@ def _penalty(modules: Modules) -> int:
         for j in range(size - 1)
     )
     uneven = int(abs(dark * 100 / size**2 - 50) / 5)
-    return sum(map(_run_penalty, lines)) + 3 * squares + sum(map(_finder_penalty, lines)) + 10 * uneven
+    return (
+        sum(map(_run_penalty, lines)) + 3 * squares + sum(map(_finder_penalty, lines)) + 10 * uneven
+    )
 
 
 def _run_penalty(line: Sequence[bool]) -> int:
@@ -217,6 +227,11 @@ def to_terminal(modules: Modules) -> str:
 def to_svg(modules: Modules) -> str:
     """A picture with the quiet zone that the standard asks for."""
     size = len(modules) + 8
-    dark = "".join(f"M{j + 4},{i + 4}h1v1h-1z" for i, row in enumerate(modules) for j, on in enumerate(row) if on)
+    dark = "".join(
+        f"M{j + 4},{i + 4}h1v1h-1z"
+        for i, row in enumerate(modules)
+        for j, on in enumerate(row)
+        if on
+    )
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" role="img" aria-label="QR code">'
     return f'{frame}<rect width="{size}" height="{size}" fill="#fff"/><path d="{dark}"/></svg>'

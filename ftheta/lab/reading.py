@@ -31,7 +31,10 @@ def _load_upload(path: str, name: str) -> Subject:
     try:
         return read_file(Path(path), name)
     except FthetaError as error:
-        shown = [str(part).replace(path, name) for part in (error.what, error.where, error.got or "", error.remedy)]
+        shown = [
+            str(part).replace(path, name)
+            for part in (error.what, error.where, error.got or "", error.remedy)
+        ]
         what, where, got, remedy = shown
         raise SubjectError(what, where=where, got=got or None, remedy=remedy) from None
     except MemoryError:
@@ -42,8 +45,14 @@ def facts_of(subject: Subject) -> list[tuple[str, str]]:
     """What a subject is, in labels and values."""
     match subject:
         case Network():
-            inputs, outputs = (int(np.prod(shape)) for shape in (subject.input_shape, subject.output_shape))
-            layers = [] if subject.description is None else [("layers", str(len(subject.description.layers)))]
+            inputs, outputs = (
+                int(np.prod(shape)) for shape in (subject.input_shape, subject.output_shape)
+            )
+            layers = (
+                []
+                if subject.description is None
+                else [("layers", str(len(subject.description.layers)))]
+            )
             return [
                 ("inputs", f"{inputs:,}"),
                 ("outputs", f"{outputs:,}"),
@@ -54,7 +63,10 @@ def facts_of(subject: Subject) -> list[tuple[str, str]]:
             labels = "none" if subject.y is None else "yes"
             return [_count("rows", len(subject)), ("row", _shape(subject.x[0])), ("labels", labels)]
         case Target():
-            return [_count("dimension", subject.dimension), ("box", f"{subject.lo} to {subject.hi}")]
+            return [
+                _count("dimension", subject.dimension),
+                ("box", f"{subject.lo} to {subject.hi}"),
+            ]
         case Training():
             return [_count("parameters", np.size(subject.start))]
         case Measure():

@@ -29,7 +29,11 @@ class Scratch:
 
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-        self.lock = None if fcntl is None else os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self.lock = (
+            None
+            if fcntl is None
+            else os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        )
         if fcntl is not None and self.lock is not None:
             fcntl.flock(self.lock, fcntl.LOCK_EX)
 

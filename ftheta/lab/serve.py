@@ -39,7 +39,9 @@ def serve(
     port = listening.getsockname()[1]
     door = Door(host, port, token)
     address = address_of(door, theorem, subject is not None, course)
-    shared = address_of(door, theorem, course=course, name=reachable_name(door)) if classroom else None
+    shared = (
+        address_of(door, theorem, course=course, name=reachable_name(door)) if classroom else None
+    )
     lab = Lab(workers, subject, course=course, theorem=theorem, classroom=shared)
     server = uvicorn.Server(configuration(make_app(door, lab)))
     print(f"fθ lab: {address}   (Ctrl-C ends it)", flush=True)
@@ -98,7 +100,11 @@ def reachable_name(door: Door) -> str:
 
 
 def address_of(
-    door: Door, theorem: str | None, given: bool = False, course: str | None = None, name: str | None = None
+    door: Door,
+    theorem: str | None,
+    given: bool = False,
+    course: str | None = None,
+    name: str | None = None,
 ) -> str:
     """The address to open: the catalogue, a course, or a theorem, on the subject that was given if there is one."""
     name = name or ("127.0.0.1" if door.wide else bracket_host(door.host))

@@ -32,7 +32,9 @@ def with_stages(theorem: Theorem, say: Callable[[str], None]) -> Theorem:
     return replace(
         theorem,
         on=told("making the subject", with_memory(theorem.on)),
-        breaks_on=told("making the negative control", with_memory(control)) if callable(control) else control,
+        breaks_on=told("making the negative control", with_memory(control))
+        if callable(control)
+        else control,
         assumes=tuple(announce_check(h) for h in theorem.assumes),
         measure=told("gathering the evidence", theorem.measure),
     )
@@ -44,7 +46,12 @@ def with_memory(make: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(make)
     def made(rng: np.random.Generator, **knobs: Any) -> Any:
-        key = (make.__module__, make.__qualname__, str(rng.bit_generator.state), *sorted(knobs.items()))
+        key = (
+            make.__module__,
+            make.__qualname__,
+            str(rng.bit_generator.state),
+            *sorted(knobs.items()),
+        )
         if key not in _subjects:
             _subjects[key] = make(rng, **knobs)
             if len(_subjects) > _KEPT:

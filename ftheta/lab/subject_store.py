@@ -78,7 +78,9 @@ class Place:
         self.size += size
         self.room.bytes += size
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if not self.kept:
             self.room.files -= 1
             self.room.bytes -= self.size
@@ -110,10 +112,14 @@ class SubjectStore:
         """The same for an audit, where the subject must be of a kind."""
         source = self.source(id)
         if source is None:
-            raise SubjectError("An audit needs a subject with a name.", got=id, remedy="choose one of the list")
+            raise SubjectError(
+                "An audit needs a subject with a name.", got=id, remedy="choose one of the list"
+            )
         known = self.entries[id].kind
         if known and known != kind:
-            raise SubjectError(f"A {kind} is needed here.", got=f"{self.entries[id].name}, a {known}")
+            raise SubjectError(
+                f"A {kind} is needed here.", got=f"{self.entries[id].name}, a {known}"
+            )
         return {"name": self.entries[id].name, **source}
 
     async def list_subjects(self) -> list[dict[str, Any]]:
@@ -123,7 +129,9 @@ class SubjectStore:
                 self.entries[entry.id] = await self._describe(entry)
         return [entry.summary for entry in self.entries.values()]
 
-    async def upload(self, name: str, chunks: AsyncIterator[bytes], length: int | None) -> dict[str, Any]:
+    async def upload(
+        self, name: str, chunks: AsyncIterator[bytes], length: int | None
+    ) -> dict[str, Any]:
         """Keep a file under a name of our own, and have it read."""
         suffix = _suffix(name)
         if length is not None and length > LARGEST:
@@ -161,7 +169,9 @@ async def _store_chunks(path: Path, chunks: AsyncIterator[bytes], place: Place) 
 
 
 def _full(kept: str) -> SubjectError:
-    return SubjectError("The lab keeps no more files.", got=kept, remedy="end the lab and start it again")
+    return SubjectError(
+        "The lab keeps no more files.", got=kept, remedy="end the lab and start it again"
+    )
 
 
 class TooLarge(UsageError):
@@ -169,7 +179,9 @@ class TooLarge(UsageError):
 
 
 def _too_large(size: int) -> TooLarge:
-    return TooLarge("The file is too large.", got=f"{size:,} bytes", remedy=f"at most {LARGEST:,} bytes")
+    return TooLarge(
+        "The file is too large.", got=f"{size:,} bytes", remedy=f"at most {LARGEST:,} bytes"
+    )
 
 
 def _suffix(name: str) -> str:
@@ -177,7 +189,9 @@ def _suffix(name: str) -> str:
     for suffix in SUFFIXES:
         if name.lower().endswith(suffix):
             return suffix
-    raise SubjectError("Files of this kind are not read.", got=_shown(name), remedy=f"give {', '.join(SUFFIXES)}")
+    raise SubjectError(
+        "Files of this kind are not read.", got=_shown(name), remedy=f"give {', '.join(SUFFIXES)}"
+    )
 
 
 def _shown(name: str) -> str:

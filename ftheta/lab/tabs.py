@@ -23,14 +23,17 @@ _DIED = "The worker stopped and was replaced; the computation starts again."
 class Tab:
     """One page. `newest` waits for the one at work to end."""
 
-    def __init__(self, socket: WebSocket, jobs: AnswerJobs, store: SubjectStore, audits: AuditRoom) -> None:
+    def __init__(
+        self, socket: WebSocket, jobs: AnswerJobs, store: SubjectStore, audits: AuditRoom
+    ) -> None:
         self.socket = socket
         self.audit = AuditConversation(self._send, store, audits)
         self.jobs = jobs
         self.newest: Run | None = None
         self.at_work: Run | None = None
         self.job: Job | None = None
-        self.turn: float | None = None  # since when it has waited for a picture, later if its last one took long
+        # since when it has waited for a picture, later if its last one took long
+        self.turn: float | None = None
         self.last = 0.0  # seconds that its last computation took
         self.awake = asyncio.Event()
 
@@ -39,7 +42,9 @@ class Tab:
         await self.socket.accept()
         answering = asyncio.create_task(self._answer())
         try:
-            while self.socket.application_state is WebSocketState.CONNECTED:  # not so once an answer found nobody
+            while (
+                self.socket.application_state is WebSocketState.CONNECTED
+            ):  # not so once an answer found nobody
                 await self._take(await self.socket.receive_text())
         except (WebSocketDisconnect, KeyError):
             pass
@@ -87,7 +92,9 @@ class Tab:
         if left <= 0:
             self.jobs.drop(job)
         else:
-            asyncio.get_running_loop().call_later(left, lambda: self.job is job and self.jobs.drop(job))
+            asyncio.get_running_loop().call_later(
+                left, lambda: self.job is job and self.jobs.drop(job)
+            )
 
     async def _answer(self) -> None:
         while True:
@@ -129,8 +136,12 @@ class Tab:
                 self.jobs.drop(job)
                 return {"kind": "failed", "error": _too_long(run, self.jobs.longest)}, b""
             if not job.outcome.done():
-                text = "waiting for a free worker" if job.began is None else job.stage or "computing"
-                await self._say({"type": "progress", "n": run.n, "text": text, "seconds": round(job.seconds, 2)})
+                text = (
+                    "waiting for a free worker" if job.began is None else job.stage or "computing"
+                )
+                await self._say(
+                    {"type": "progress", "n": run.n, "text": text, "seconds": round(job.seconds, 2)}
+                )
         return job.outcome.result()
 
     async def _finish(self, run: Run, header: dict[str, Any], body: bytes) -> None:
@@ -142,7 +153,14 @@ class Tab:
                 await self._say({"type": "cancelled", "n": run.n})
             case "failed":
                 log_failure(header)
-                await self._say({"type": "error", "n": run.n, "error": header["error"], **_knob(header["error"])})
+                await self._say(
+                    {
+                        "type": "error",
+                        "n": run.n,
+                        "error": header["error"],
+                        **_knob(header["error"]),
+                    }
+                )
             case _:
                 error = {
                     "what": "The worker stopped twice during this computation.",
@@ -157,7 +175,9 @@ class Tab:
 
     async def _send(self, text: str) -> None:
         if self.socket.client_state is WebSocketState.CONNECTED:
-            with contextlib.suppress(RuntimeError, WebSocketDisconnect):  # the page left while it was answered
+            with contextlib.suppress(
+                RuntimeError, WebSocketDisconnect
+            ):  # the page left while it was answered
                 await self.socket.send_text(text)
 
 
@@ -170,7 +190,12 @@ def _knob(error: dict[str, str]) -> dict[str, str]:
 def _too_long(run: Run, longest: float) -> dict[str, str]:
     what = "The computation took too long."
     remedy = "take smaller values, or the command line, which has no limit"
-    return {"what": what, "where": run.state.theorem, "got": f"more than {longest:g} s", "remedy": remedy}
+    return {
+        "what": what,
+        "where": run.state.theorem,
+        "got": f"more than {longest:g} s",
+        "remedy": remedy,
+    }
 
 
 def _number_of(text: str) -> int | None:

@@ -29,13 +29,24 @@ def _small(chart: Chart) -> dict[str, Any]:
         return _bare(vega(chart, width=WIDTH, height=HEIGHT, title=False))
     width = WIDTH - 2 * _MARGIN + edges["left"] + edges["right"]
     height = HEIGHT - 2 * _MARGIN + edges["top"] + edges["bottom"]
-    return {**_bare(vega(chart, width=width, height=height, title=False)), "padding": _MARGIN, "axes": []}
+    return {
+        **_bare(vega(chart, width=width, height=height, title=False)),
+        "padding": _MARGIN,
+        "axes": [],
+    }
 
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:
     """Without a background, letters, and what stands beside the picture: the bar of the colours."""
-    inside = [m for m in _wordless(spec["marks"]) if m["type"] != "group" or _left(m) < spec["width"]]
-    return {**spec, "background": None, "marks": inside, "signals": _midway(spec.get("signals", []))}
+    inside = [
+        m for m in _wordless(spec["marks"]) if m["type"] != "group" or _left(m) < spec["width"]
+    ]
+    return {
+        **spec,
+        "background": None,
+        "marks": inside,
+        "signals": _midway(spec.get("signals", [])),
+    }
 
 
 def _midway(signals: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -51,7 +62,9 @@ def _left(mark: dict[str, Any]) -> float:
 def _wordless(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The marks without letters and the lines that lead to them."""
     kept = [mark for mark in marks if mark["type"] not in ("text", "rule")]
-    return [{**mark, "marks": _wordless(mark["marks"])} if "marks" in mark else mark for mark in kept]
+    return [
+        {**mark, "marks": _wordless(mark["marks"])} if "marks" in mark else mark for mark in kept
+    ]
 
 
 def in_the_dark(picture: str) -> str:

@@ -69,7 +69,9 @@ class Desk:
             self.at_work = job
             if self.stopped == job:
                 raise Stopped
-            reply, body = do(order, lambda text: self.channel.send({"job": job, "kind": "stage", "text": text}))
+            reply, body = do(
+                order, lambda text: self.channel.send({"job": job, "kind": "stage", "text": text})
+            )
             self.at_work = None
         except Stopped:
             reply = {"kind": "cancelled"}
@@ -78,7 +80,11 @@ class Desk:
             reply = {"kind": "failed", "error": told(error), "code": error.exit_code}
             body = b""
         except Exception as error:
-            reply = {"kind": "failed", "error": _internal(error), "traceback": traceback.format_exc()}
+            reply = {
+                "kind": "failed",
+                "error": _internal(error),
+                "traceback": traceback.format_exc(),
+            }
             body = b""
         self.at_work = None
         self.channel.send({"job": job, **reply}, body)

@@ -52,7 +52,10 @@ class LabWorker(Worker):
     """A process with at most one job. `on_change` is called when it becomes ready, has ended a job, or has died."""
 
     def __init__(
-        self, on_change: Callable[["LabWorker"], None], arguments: tuple[str, ...], temporary: Path | None
+        self,
+        on_change: Callable[["LabWorker"], None],
+        arguments: tuple[str, ...],
+        temporary: Path | None,
     ) -> None:
         self.on_change = on_change
         self.job: Job | None = None
@@ -73,7 +76,9 @@ class LabWorker(Worker):
     def _post(self, frame: Frame | None) -> None:
         """Hand a message over to the event loop, unless that has ended."""
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._on_death if frame is None else partial(self._on_frame, *frame))
+            self._loop.call_soon_threadsafe(
+                self._on_death if frame is None else partial(self._on_frame, *frame)
+            )
 
     @property
     def idle(self) -> bool:

@@ -78,7 +78,9 @@ def elbo(
     row = np.asarray(x, np.float64).ravel()
     m = np.atleast_1d(np.asarray(mean, np.float64))
     tau = np.asarray(deviation, np.float64)
-    if not (row.size and np.isfinite(row).all() and np.isfinite(m).all() and tau.size in (1, m.size)):
+    if not (
+        row.size and np.isfinite(row).all() and np.isfinite(m).all() and tau.size in (1, m.size)
+    ):
         raise UsageError(
             "A row of finite numbers is needed, and a finite mean and a deviation for each latent.",
             where="ft.elbo",

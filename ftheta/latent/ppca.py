@@ -42,7 +42,9 @@ class Ppca:
     @property
     def loadings(self) -> Float[np.ndarray, "d q"]:
         r"""$W$, up to a rotation of the latents."""
-        return self.directions * np.sqrt(np.maximum(self.eigenvalues[: self.latents] - self.noise, 0.0))
+        return self.directions * np.sqrt(
+            np.maximum(self.eigenvalues[: self.latents] - self.noise, 0.0)
+        )
 
     @property
     def divergences(self) -> Float[np.ndarray, "q"]:
@@ -54,10 +56,14 @@ class Ppca:
         $\lambda_i>\beta\sigma^2$."""
         return int((self.eigenvalues[: self.latents] > beta * self.noise).sum())
 
-    def encode(self, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n q"], Float[np.ndarray, "q"]]:
+    def encode(
+        self, x: Float[np.ndarray, "n d"]
+    ) -> tuple[Float[np.ndarray, "n q"], Float[np.ndarray, "q"]]:
         """The means of the posteriors of the latents, one row per row, and their common variances."""
         top = self.eigenvalues[: self.latents]
-        return (x - self.mean) @ self.directions * (np.sqrt(np.maximum(top - self.noise, 0)) / top), self.noise / top
+        return (x - self.mean) @ self.directions * (
+            np.sqrt(np.maximum(top - self.noise, 0)) / top
+        ), self.noise / top
 
     def log_density(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n"]:
         r"""$\log\mathcal N(x;\mu,WW^\top+\sigma^2I)$ at the rows of `x`."""
@@ -66,7 +72,8 @@ class Ppca:
         top = self.eigenvalues[:q]
         centred = x - self.mean
         inside = centred @ self.directions
-        outside = ((centred - inside @ self.directions.T) ** 2).sum(1)  # a difference of squares would cancel
+        # a difference of squares would cancel
+        outside = ((centred - inside @ self.directions.T) ** 2).sum(1)
         logs = float(np.log(top).sum()) + (d - q) * np.log(self.noise)
         return -((inside**2 / top).sum(1) + outside / self.noise + logs + d * np.log(2 * np.pi)) / 2
 
@@ -74,7 +81,11 @@ class Ppca:
         """`n` new rows."""
         rng = np.random.default_rng(seed)
         z = rng.normal(size=(n, self.latents))
-        return self.mean + z @ self.loadings.T + np.sqrt(self.noise) * rng.normal(size=(n, len(self.mean)))
+        return (
+            self.mean
+            + z @ self.loadings.T
+            + np.sqrt(self.noise) * rng.normal(size=(n, len(self.mean)))
+        )
 
 
 def fit_ppca(rows: Float[np.ndarray, "n d"], latents: int) -> Ppca:
@@ -96,12 +107,19 @@ def ppca(data: Any, latents: int) -> Ppca:
     n, d = rows.shape
     if n < 2 or rows.dtype.kind not in "fiub" or not np.isfinite(rows).all():
         got = f"shape {rows.shape}, type {rows.dtype}"
-        raise UsageError("PPCA needs at least two rows of finite numbers.", where="ft.ppca", got=got)
+        raise UsageError(
+            "PPCA needs at least two rows of finite numbers.", where="ft.ppca", got=got
+        )
     rows = rows.astype(np.float64)
     largest = float(np.abs(rows).max())
     if largest > LARGEST:
         got = f"entries up to {largest:.2g}"
-        raise UsageError("Squares of these rows are no float64 numbers.", where="ft.ppca", got=got, remedy="scale them")
+        raise UsageError(
+            "Squares of these rows are no float64 numbers.",
+            where="ft.ppca",
+            got=got,
+            remedy="scale them",
+        )
     if not 0 <= latents == int(latents) < d:
         raise UsageError(
             "PPCA has fewer latents than the rows have entries.",

@@ -72,7 +72,11 @@ def draw_curves(
         ("reference", reference),
         ("other", other),
     )
-    series = [Series(name, at, values, role) for role, curves in roles for name, values in (curves or {}).items()]
+    series = [
+        Series(name, at, values, role)
+        for role, curves in roles
+        for name, values in (curves or {}).items()
+    ]
     x_axis = Axis(x, "log" if "x" in log else "linear")
     y_axis = Axis(y, "log" if "y" in log else "linear")
     return Curves(title, x_axis, y_axis, tuple(series))

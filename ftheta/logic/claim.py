@@ -21,7 +21,11 @@ from .enclosure import Basis, Enclosure
 from .verdict import Judgement, Verdict
 from .witness import Coordinate, Witness
 
-_EARNED = {Basis.EXACT: Verdict.PROVED, Basis.FLOAT: Verdict.CERTIFIED, Basis.SAMPLED: Verdict.CONSISTENT}
+_EARNED = {
+    Basis.EXACT: Verdict.PROVED,
+    Basis.FLOAT: Verdict.CERTIFIED,
+    Basis.SAMPLED: Verdict.CONSISTENT,
+}
 RTOL = 1e-9
 
 
@@ -45,7 +49,9 @@ class AtMost:
         if left.lo > right.hi:
             return _contradiction(self, self.witness, _exceeds)
         if _at_most(self.left.hi, self.right.lo, self):
-            return Judgement(_strongest_verdict(left, right), _basis_reason(self, left, right), vacuous)
+            return Judgement(
+                _strongest_verdict(left, right), _basis_reason(self, left, right), vacuous
+            )
         if _is_sampled(left, right):
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right), vacuous)
         return Judgement(Verdict.INCONCLUSIVE, "the enclosures of the two sides overlap", vacuous)
@@ -75,7 +81,9 @@ class Identity:
         width = max(self.left.width, self.right.width)
         if isfinite(width) and width <= self.rtol * _size(self.left, self.right) + self.atol:
             return Judgement(Verdict.CERTIFIED, f"equal within {_tolerance(self)}")
-        return Judgement(Verdict.INCONCLUSIVE, "the enclosures overlap but are wider than the tolerance")
+        return Judgement(
+            Verdict.INCONCLUSIVE, "the enclosures overlap but are wider than the tolerance"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +144,9 @@ class Exists:
     kind: Literal["exists"] = "exists"
 
     def judge(self) -> Judgement:
-        judged = AtMost(self.what, self.achieved, self.wanted, rtol=self.rtol, atol=self.atol).judge()
+        judged = AtMost(
+            self.what, self.achieved, self.wanted, rtol=self.rtol, atol=self.atol
+        ).judge()
         if judged.verdict is Verdict.REFUTED or judged.contradicted:
             return Judgement(Verdict.INCONCLUSIVE, "what was found does not do; something else may")
         return judged
@@ -211,15 +221,23 @@ def _stated_level(left: Enclosure, right: Enclosure) -> str:
         return ""
     guaranteed = left.nominal is None and right.nominal is None
     assumed = "; ".join(dict.fromkeys(e.assuming for e in (left, right) if e.assuming))
-    return f" at {'' if guaranteed else 'nominal '}confidence {min(levels):g}" + (f" ({assumed})" if assumed else "")
+    return f" at {'' if guaranteed else 'nominal '}confidence {min(levels):g}" + (
+        f" ({assumed})" if assumed else ""
+    )
 
 
-def _contradiction(claim: AtMost | Identity, witness: Witness | None, fails: Callable[..., bool]) -> Judgement:
+def _contradiction(
+    claim: AtMost | Identity, witness: Witness | None, fails: Callable[..., bool]
+) -> Judgement:
     """Refuted only by EXACT numbers; float64 or a sample alone contradicts without refuting."""
     if _is_exact(claim.left, claim.right):
         return Judgement(Verdict.REFUTED, "the enclosures of the two sides are strictly apart")
     if witness is None:
-        source = "the sample contradicts" if _is_sampled(claim.left, claim.right) else "float64 contradicts"
+        source = (
+            "the sample contradicts"
+            if _is_sampled(claim.left, claim.right)
+            else "float64 contradicts"
+        )
         reason = f"{source} the claim, without a witness to check again"
         return Judgement(Verdict.INCONCLUSIVE, reason, contradicted=True)
     if not _is_exact(witness.left, witness.right):

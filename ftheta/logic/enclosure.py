@@ -68,13 +68,23 @@ class Enclosure:
         lo = float(self.lo)
         hi = float(self.hi)
         if isnan(lo) or isnan(hi) or lo > hi:
-            raise ValueError(f"An enclosure needs lo <= hi and no NaN, got lo={self.lo!r}, hi={self.hi!r}.")
+            raise ValueError(
+                f"An enclosure needs lo <= hi and no NaN, got lo={self.lo!r}, hi={self.hi!r}."
+            )
         if (self.basis is Basis.SAMPLED) != (self.samples is not None):
-            raise ValueError("An enclosure states its number of samples exactly when its basis is SAMPLED.")
-        if self.confidence is not None and not (self.samples is not None and 0 < self.confidence < 1):
-            raise ValueError(f"A confidence lies in (0, 1) and needs samples, got {self.confidence!r}.")
+            raise ValueError(
+                "An enclosure states its number of samples exactly when its basis is SAMPLED."
+            )
+        if self.confidence is not None and not (
+            self.samples is not None and 0 < self.confidence < 1
+        ):
+            raise ValueError(
+                f"A confidence lies in (0, 1) and needs samples, got {self.confidence!r}."
+            )
         if self.nominal is not None and not (self.samples is not None and 0 < self.nominal < 1):
-            raise ValueError(f"A nominal level lies in (0, 1) and needs samples, got {self.nominal!r}.")
+            raise ValueError(
+                f"A nominal level lies in (0, 1) and needs samples, got {self.nominal!r}."
+            )
         if self.confidence is not None and self.nominal is not None:
             raise ValueError("A level is guaranteed or nominal, not both.")
         object.__setattr__(self, "lo", lo)
@@ -124,14 +134,22 @@ class Enclosure:
         return cls(-inf, value, basis)
 
     @classmethod
-    def estimate(cls, mean: float, error: float, *, samples: int, confidence: float, assuming: str = "") -> Self:
+    def estimate(
+        cls, mean: float, error: float, *, samples: int, confidence: float, assuming: str = ""
+    ) -> Self:
         """A statistical estimate: `mean ± error` with the stated confidence, under the assumption said."""
-        return cls(mean - error, mean + error, Basis.SAMPLED, samples, confidence, assuming=assuming)
+        return cls(
+            mean - error, mean + error, Basis.SAMPLED, samples, confidence, assuming=assuming
+        )
 
     @classmethod
-    def approximate(cls, mean: float, error: float, *, samples: int, nominal: float, assuming: str) -> Self:
+    def approximate(
+        cls, mean: float, error: float, *, samples: int, nominal: float, assuming: str
+    ) -> Self:
         """A statistical estimate `mean ± error` whose level is only approached as the samples grow."""
-        return cls(mean - error, mean + error, Basis.SAMPLED, samples, nominal=nominal, assuming=assuming)
+        return cls(
+            mean - error, mean + error, Basis.SAMPLED, samples, nominal=nominal, assuming=assuming
+        )
 
     @classmethod
     def measured(cls, value: float, *, samples: int) -> Self:
@@ -165,7 +183,13 @@ class Enclosure:
         """The number to print: the middle, or the finite end of a one-sided enclosure."""
         if isfinite(self.lo) and isfinite(self.hi):
             return self.lo + (self.hi - self.lo) / 2
-        return self.lo if not isinf(self.lo) or self.is_point else self.hi if not isinf(self.hi) else 0.0
+        return (
+            self.lo
+            if not isinf(self.lo) or self.is_point
+            else self.hi
+            if not isinf(self.hi)
+            else 0.0
+        )
 
     def __contains__(self, value: float | Fraction) -> bool:
         return self.lo <= value <= self.hi
@@ -207,7 +231,9 @@ class Enclosure:
     def sqrt(self) -> "Enclosure":
         """The square root of a non-negative number (an end below zero is rounding and is cut)."""
         if self.hi < 0:
-            raise ValueError(f"The square root needs a number >= 0, got one in [{self.lo}, {self.hi}].")
+            raise ValueError(
+                f"The square root needs a number >= 0, got one in [{self.lo}, {self.hi}]."
+            )
         lo = max(self.lo, 0.0)
         return replace(self, lo=max(0.0, _down(sqrt(lo))), hi=_up(sqrt(self.hi)))
 

@@ -24,5 +24,6 @@ def _freeze(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return tuple([v if type(v) in _PLAIN else _freeze(v) for v in value])  # charts hold many numbers
+        # charts hold many numbers
+        return tuple([v if type(v) in _PLAIN else _freeze(v) for v in value])
     return value

@@ -46,7 +46,9 @@ class Finding:
         return Verdict.PROVED if self.basis is Basis.EXACT else Verdict.CERTIFIED
 
     @classmethod
-    def proved(cls, note: str, why: str, number: Enclosure | None = None, *, basis: Basis = Basis.EXACT) -> "Finding":
+    def proved(
+        cls, note: str, why: str, number: Enclosure | None = None, *, basis: Basis = Basis.EXACT
+    ) -> "Finding":
         """It holds, and `why` says why that is a proof."""
         return cls(Status.PROVED, note, number, basis, why)
 
@@ -72,7 +74,13 @@ class Finding:
 
     @classmethod
     def decide(
-        cls, holds: bool, note: str, why: str, number: Enclosure | None = None, *, basis: Basis = Basis.FLOAT
+        cls,
+        holds: bool,
+        note: str,
+        why: str,
+        number: Enclosure | None = None,
+        *,
+        basis: Basis = Basis.FLOAT,
     ) -> "Finding":
         """Proved (on the given basis, and why that is a proof) or failed."""
         return cls.proved(note, why, number, basis=basis) if holds else cls.failed(note, number)
@@ -92,7 +100,9 @@ class Hypothesis:
         return self.check(subject, **named_knobs(self.check, knobs))
 
 
-def hypothesis(says: str, *, remedy: str = "", name: str = "") -> Callable[[Callable[..., Finding]], Hypothesis]:
+def hypothesis(
+    says: str, *, remedy: str = "", name: str = ""
+) -> Callable[[Callable[..., Finding]], Hypothesis]:
     """Turn `check(subject, *, knob, ...) -> Finding` into a Hypothesis, named after the function if not otherwise."""
 
     def wrap(check: Callable[..., Finding]) -> Hypothesis:

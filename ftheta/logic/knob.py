@@ -32,7 +32,10 @@ class Knob:
     @property
     def limits(self) -> tuple[float, float]:
         """The least and the largest value that are accepted."""
-        return self.lo if self.least is None else self.least, self.hi if self.most is None else self.most
+        return (
+            self.lo if self.least is None else self.least,
+            self.hi if self.most is None else self.most,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,9 @@ class Setting:
                     return str(value)
         except (ValueError, KeyError, TypeError, OverflowError):
             kinds = {"int": "a whole number", "float": "a finite number", "bool": "true or false"}
-            raise self._error(value, f"give {kinds[self.type]}, for example {self.default}") from None
+            raise self._error(
+                value, f"give {kinds[self.type]}, for example {self.default}"
+            ) from None
 
     def _error(self, value: Any, remedy: str) -> UsageError:
         meaning = f" ({self.knob.says})" if self.knob.says else ""

@@ -39,12 +39,18 @@ class Theorem:
 
     def find_adapter(self, subject: Any) -> Adapter | None:
         """What reads the subject as one that the theorem is about; None where it is one already."""
-        return next((adapter for adapter in self.adapters if isinstance(subject, adapter.takes)), None)
+        return next(
+            (adapter for adapter in self.adapters if isinstance(subject, adapter.takes)), None
+        )
 
     def list_hypotheses(self, subject: Any) -> tuple[Hypothesis, ...]:
         """What is asked of this subject: what its adapter needs, then the hypotheses of the theorem."""
         adapter = self.find_adapter(subject)
-        return self.assumes if adapter is None or adapter.needs is None else (adapter.needs, *self.assumes)
+        return (
+            self.assumes
+            if adapter is None or adapter.needs is None
+            else (adapter.needs, *self.assumes)
+        )
 
     @property
     def breaking_knobs(self) -> Mapping[str, Value]:

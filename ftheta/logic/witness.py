@@ -24,4 +24,6 @@ class Witness:
 
     def __post_init__(self) -> None:
         if Basis.SAMPLED in (self.left.basis, self.right.basis):
-            raise ValueError("A witness is evaluated again at its point: its two sides cannot be sampled.")
+            raise ValueError(
+                "A witness is evaluated again at its point: its two sides cannot be sampled."
+            )

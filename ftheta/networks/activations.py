@@ -59,17 +59,39 @@ ACTIVATIONS: dict[str, Activation] = {
     a.name: a
     for a in (
         Activation(
-            "identity", lambda: _identity, _ONE, (-_INF, _INF), degree=1, homogeneous=True, piecewise_affine=True
+            "identity",
+            lambda: _identity,
+            _ONE,
+            (-_INF, _INF),
+            degree=1,
+            homogeneous=True,
+            piecewise_affine=True,
         ),
-        Activation("relu", lambda: jax.nn.relu, _ONE, (0.0, _INF), homogeneous=True, piecewise_affine=True),
-        Activation("leaky-relu", lambda: _leaky_relu, _ONE, (-_INF, _INF), homogeneous=True, piecewise_affine=True),
+        Activation(
+            "relu", lambda: jax.nn.relu, _ONE, (0.0, _INF), homogeneous=True, piecewise_affine=True
+        ),
+        Activation(
+            "leaky-relu",
+            lambda: _leaky_relu,
+            _ONE,
+            (-_INF, _INF),
+            homogeneous=True,
+            piecewise_affine=True,
+        ),
         Activation("tanh", lambda: jnp.tanh, _ONE, (-1.0, 1.0)),
         Activation("sigmoid", lambda: jax.nn.sigmoid, Enclosure.exact(Fraction(1, 4)), (0.0, 1.0)),
         Activation("arctan", lambda: jnp.arctan, _ONE, (-pi / 2, pi / 2)),
         Activation("softplus", lambda: jax.nn.softplus, _ONE, (0.0, _INF)),
         Activation("gelu", lambda: _gelu, _GELU_SLOPE, (0.0, _INF), monotone=False),
         Activation("silu", lambda: jax.nn.silu, _SILU_SLOPE, (0.0, _INF), monotone=False),
-        Activation("square", lambda: jnp.square, Enclosure.between(_INF, _INF), (_INF, _INF), monotone=False, degree=2),
+        Activation(
+            "square",
+            lambda: jnp.square,
+            Enclosure.between(_INF, _INF),
+            (_INF, _INF),
+            monotone=False,
+            degree=2,
+        ),
     )
 }
 
@@ -79,4 +101,6 @@ def activation(name: str) -> Activation:
     try:
         return ACTIVATIONS[name.lower().replace("_", "-")]
     except KeyError:
-        raise UsageError("Unknown activation.", got=name, remedy=f"choose one of {', '.join(ACTIVATIONS)}") from None
+        raise UsageError(
+            "Unknown activation.", got=name, remedy=f"choose one of {', '.join(ACTIVATIONS)}"
+        ) from None

@@ -32,7 +32,9 @@ class Flow:
         return np.concatenate([np.ravel(part) for pair in self.gradients for part in pair])
 
 
-def forward_pass(description: Description, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def forward_pass(
+    description: Description, x: np.ndarray
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """States and slopes of every layer at the rows of x."""
     states = [np.asarray(x, np.float64)]
     slopes = []

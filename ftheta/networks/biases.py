@@ -30,7 +30,10 @@ class PartlyBiased:
     @property
     def params(self) -> list[tuple[np.ndarray, ...]]:
         """For each layer $(W, b)$, or $(W,)$ where there is no bias."""
-        return [(layer.weight, layer.bias) if layer.has_bias else (layer.weight,) for layer in self._chain.layers]
+        return [
+            (layer.weight, layer.bias) if layer.has_bias else (layer.weight,)
+            for layer in self._chain.layers
+        ]
 
     def with_zeros(self, params: Sequence[tuple[Any, ...]]) -> list[tuple[Any, Any]]:
         """The parameters of the list of layers: $(W, 0)$ where there is no bias."""
@@ -42,8 +45,14 @@ class PartlyBiased:
     def with_params(self, params: Sequence[tuple[Any, ...]]) -> Description | ScaledLayers:
         """The same layers with other numbers."""
         pairs = zip(self.with_zeros(params), self._chain.layers)
-        chain = Description(tuple(replace(layer, weight=weight, bias=bias) for (weight, bias), layer in pairs))
-        return ScaledLayers(self.layers.scaling, chain) if isinstance(self.layers, ScaledLayers) else chain
+        chain = Description(
+            tuple(replace(layer, weight=weight, bias=bias) for (weight, bias), layer in pairs)
+        )
+        return (
+            ScaledLayers(self.layers.scaling, chain)
+            if isinstance(self.layers, ScaledLayers)
+            else chain
+        )
 
     def apply(self, params: Sequence[tuple[Any, ...]], x: Any) -> "jax.Array":
         """The value at `x` of shape `(..., d_0)`."""

@@ -59,7 +59,11 @@ _KEEPS_ORDER = frozenset(
 
 
 def read_dense_chain(
-    apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...], *, may_share: bool = False
+    apply: Callable[[Any, Any], Any],
+    params: Any,
+    shape: tuple[int, ...],
+    *,
+    may_share: bool = False,
 ) -> Description | ScaledLayers | None:
     """The layers of a function `apply(params, x)` of one input of that shape, perhaps behind a scaling of the input;
     None for a function that is no chain of dense layers with known activations.
@@ -99,7 +103,11 @@ def _read(reader: "_Reader") -> Description | ScaledLayers | None:
     if any(len(one.weight) != other.weight.shape[1] for one, other in pairwise(chain)):
         return None
     constants = [constant for _, constant in scaling.steps]
-    weights = [part for layer in (*chain, scaling.folded_into(chain[0])) for part in (layer.weight, layer.bias)]
+    weights = [
+        part
+        for layer in (*chain, scaling.folded_into(chain[0]))
+        for part in (layer.weight, layer.bias)
+    ]
     finite = all(np.isfinite(numbers).all() for numbers in (*constants, *weights))
     return behind(scaling, Description(chain)) if finite else None
 
@@ -158,7 +166,9 @@ class _Reader:
                     return word, argument
         return "identity", slot
 
-    def _matches(self, spelling: Graph, part: Slot, slot: Slot, z: Slot | None) -> Iterator[Slot | None]:
+    def _matches(
+        self, spelling: Graph, part: Slot, slot: Slot, z: Slot | None
+    ) -> Iterator[Slot | None]:
         """Every way to read the slot as a `part` of the spelling: what its argument $z$ is then, which is known from
         other parts or not yet known."""
         if part == spelling.inputs[0]:
@@ -178,10 +188,16 @@ class _Reader:
         node = self.graph.producers.get(self.skip_reshapes(slot).id)
         if node is None or not _is_same_operation(node, wanted):
             return
-        for inputs in (node.inputs, node.inputs[::-1]) if node.primitive in _COMMUTATIVE else (node.inputs,):
+        for inputs in (
+            (node.inputs, node.inputs[::-1]) if node.primitive in _COMMUTATIVE else (node.inputs,)
+        ):
             found = [z]
             for argument, given in zip(wanted.inputs, inputs, strict=True):
-                found = [other for one in found for other in self._matches(spelling, argument, given, one)]
+                found = [
+                    other
+                    for one in found
+                    for other in self._matches(spelling, argument, given, one)
+                ]
             yield from found
 
     # ---- affine maps ----
@@ -201,8 +217,13 @@ class _Reader:
         for place in (0, 1):
             vector = node.inputs[1 - place]
             matrix = self.numbers(node.inputs[place])
-            axes = dict(zip(contracted[1 - place], contracted[place]))  # of the vector, and of the matrix
-            if matrix is None or batched != ((), ()) or prod(vector.shape[axis] for axis in axes) != vector.size:
+            # of the vector, and of the matrix
+            axes = dict(zip(contracted[1 - place], contracted[place]))
+            if (
+                matrix is None
+                or batched != ((), ())
+                or prod(vector.shape[axis] for axis in axes) != vector.size
+            ):
                 continue
             self.used.extend(self.parameters(node.inputs[place]))
             inner = [axes[axis] for axis in sorted(axes)]
@@ -240,7 +261,11 @@ class _Reader:
             swapped = self.numbers(two) is None and node.primitive in ("add", "mul")
             slot, constant = (two, one) if swapped else (one, two)
             numbers = self.numbers(constant)
-            if numbers is None or self.parameters(constant) or {slot.size, prod(node.shape)} != {width}:
+            if (
+                numbers is None
+                or self.parameters(constant)
+                or {slot.size, prod(node.shape)} != {width}
+            ):
                 return None
             steps.append((OPERATIONS[node.primitive], np.broadcast_to(numbers, node.shape).ravel()))
         return Scaling(tuple(reversed(steps)))
@@ -274,5 +299,7 @@ def _spellings() -> tuple[tuple[str, Graph], ...]:
     with jax.enable_x64(True):
         z = jax.ShapeDtypeStruct((), np.float64)
         own = [(word, known.function) for word, known in ACTIVATIONS.items() if word != "identity"]
-        others = [(word, function) for word, functions in SPELLINGS.items() for function in functions]
+        others = [
+            (word, function) for word, functions in SPELLINGS.items() for function in functions
+        ]
         return tuple((word, trace(function, z)) for word, function in (*own, *others))

@@ -100,7 +100,12 @@ def require_layers(description: Description | None) -> Description:
 
 
 def random_mlp(
-    rng: np.random.Generator, widths: Sequence[int], hidden: str = "relu", *, gain: float = 2.0, bias: float = 0.0
+    rng: np.random.Generator,
+    widths: Sequence[int],
+    hidden: str = "relu",
+    *,
+    gain: float = 2.0,
+    bias: float = 0.0,
 ) -> Description:
     r"""Dense layers with $W_{ij}\sim\mathcal N(0,\text{gain}/d_{\ell-1})$ and $b_i\sim\mathcal N(0,\text{bias}^2)$; the
     output layer is affine."""

@@ -28,10 +28,14 @@ def describe(arrays: Mapping[str, np.ndarray], where: str) -> Description:
     layers = []
     for i in range(depth):
         if f"W{i}" not in arrays:
-            raise SubjectError("A weight list has a gap.", where=where, got=f"{sorted(arrays)}", remedy=f"add W{i}")
+            raise SubjectError(
+                "A weight list has a gap.", where=where, got=f"{sorted(arrays)}", remedy=f"add W{i}"
+            )
         weight = real(arrays[f"W{i}"], f"{where}: W{i}")
         if weight.ndim != 2:
-            raise SubjectError("A weight must be a matrix (out, in).", where=f"{where}: W{i}", got=weight.shape)
+            raise SubjectError(
+                "A weight must be a matrix (out, in).", where=f"{where}: W{i}", got=weight.shape
+            )
         has_bias = f"b{i}" in arrays
         bias = real(arrays[f"b{i}"], f"{where}: b{i}") if has_bias else np.zeros(len(weight))
         layers.append(Dense(weight, bias, names[i], has_bias))
@@ -52,7 +56,9 @@ def activations(given: str | Sequence[str], depth: int, where: str) -> list[str]
         try:
             activation(word)
         except UsageError as error:
-            raise SubjectError(error.what, where=f"{where}: activations", got=word, remedy=error.remedy) from error
+            raise SubjectError(
+                error.what, where=f"{where}: activations", got=word, remedy=error.remedy
+            ) from error
     if len(words) == 1 and (depth > 1 or isinstance(given, str)):
         return words * (depth - 1) + ["identity"]
     if len(words) == depth - 1:
@@ -68,7 +74,9 @@ def activations(given: str | Sequence[str], depth: int, where: str) -> list[str]
 
 def save(description: Description, path: Path) -> None:
     """Write a description as a weight list."""
-    arrays: dict[str, np.ndarray] = {"activations": np.array([layer.activation for layer in description.layers])}
+    arrays: dict[str, np.ndarray] = {
+        "activations": np.array([layer.activation for layer in description.layers])
+    }
     for i, layer in enumerate(description.layers):
         arrays[f"W{i}"] = layer.weight
         if layer.has_bias:

@@ -52,7 +52,9 @@ def wide(tree: Any) -> Any:
     """The same tree with its real arrays as float64 NumPy arrays."""
     import equinox as eqx
 
-    return jax.tree.map(lambda leaf: np.asarray(leaf, np.float64) if eqx.is_inexact_array(leaf) else leaf, tree)
+    return jax.tree.map(
+        lambda leaf: np.asarray(leaf, np.float64) if eqx.is_inexact_array(leaf) else leaf, tree
+    )
 
 
 # ---- equinox ---------------------------------------------------------------------------------------------------------
@@ -87,7 +89,9 @@ def _needs_key(module: Any) -> bool:
     return parameter is not None and parameter.default is inspect.Parameter.empty
 
 
-def _ensure_not_random(apply: Callable[..., Any], params: Any, shape: tuple[int, ...], name: str) -> None:
+def _ensure_not_random(
+    apply: Callable[..., Any], params: Any, shape: tuple[int, ...], name: str
+) -> None:
     x = np.random.default_rng(0).normal(size=shape)
     try:
         with jax.enable_x64(True):
@@ -114,7 +118,10 @@ def is_torch(found: Any) -> bool:
 
 def is_nnx(found: Any) -> bool:
     """Whether this is a module of flax NNX."""
-    return any(kind.__module__.startswith("flax.nnx") and kind.__name__ == "Module" for kind in type(found).__mro__)
+    return any(
+        kind.__module__.startswith("flax.nnx") and kind.__name__ == "Module"
+        for kind in type(found).__mro__
+    )
 
 
 def split_nnx(module: Any, shape: tuple[int, ...]) -> tuple[Parts, tuple[int, ...]]:
@@ -128,7 +135,10 @@ def split_nnx(module: Any, shape: tuple[int, ...]) -> tuple[Parts, tuple[int, ..
     copy.eval()
     graph, learnt, rest = nnx.split(copy, nnx.Param, ...)
     leaves, tree = jax.tree_util.tree_flatten_with_path(wide(learnt))
-    names = [jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value") for path, _ in leaves]
+    names = [
+        jax.tree_util.keystr(path, simple=True, separator=".").removesuffix(".value")
+        for path, _ in leaves
+    ]
     rest = wide(rest)
 
     def whole(params: Any, x: Any) -> Any:

@@ -24,7 +24,11 @@ _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0
 
 def read_npy(path: Path) -> np.ndarray:
     """The array of an `.npy` file."""
-    with reading_file(path, "an .npy file of one plain array", again="numpy.save(path, x); object arrays are refused"):
+    with reading_file(
+        path,
+        "an .npy file of one plain array",
+        again="numpy.save(path, x); object arrays are refused",
+    ):
         size = ensure_size(path)
         with path.open("rb") as file:
             return _array(file, size, Allowance(str(path), size))
@@ -98,4 +102,6 @@ def _ensure_characters(words: np.ndarray) -> None:
     codes = words.view(words.dtype.str[0] + "u4")
     bad = (codes > LAST_CHARACTER) | ((codes >= 0xD800) & (codes <= 0xDFFF))
     if bad.any():
-        raise ValueError(f"a word with the character number {int(codes[bad][0]):#x}, which does not exist")
+        raise ValueError(
+            f"a word with the character number {int(codes[bad][0]):#x}, which does not exist"
+        )

@@ -189,7 +189,9 @@ def to_analysis_type(array: np.ndarray) -> np.ndarray:
     return array.astype(np.int64 if whole else np.float64)
 
 
-def type_numbered(code: int, known: Mapping[int, Any], refused: Mapping[int, str], where: str) -> np.dtype:
+def type_numbered(
+    code: int, known: Mapping[int, Any], refused: Mapping[int, str], where: str
+) -> np.dtype:
     """The type of numbers with this number in a format."""
     if code not in known:
         raise SubjectError(

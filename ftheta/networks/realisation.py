@@ -76,7 +76,9 @@ def compare_outputs(f: Callable[[Any], Any], description: Description, x: np.nda
     right = passed[-1][1]
     if left.shape != right.shape:
         got = f"{left.shape[1]} outputs and {right.shape[1]}"
-        raise SubjectError("The description and the function have outputs of different sizes.", got=got)
+        raise SubjectError(
+            "The description and the function have outputs of different sizes.", got=got
+        )
     with np.errstate(all="ignore"):
         gap = np.nan_to_num(np.abs(left - right), nan=np.inf)
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
@@ -86,9 +88,12 @@ def compare_outputs(f: Callable[[Any], Any], description: Description, x: np.nda
     return Comparison(int(i), int(j), one, other, scale if isfinite(scale) else 1.0, again)
 
 
-def _again(f: Callable[[Any], Any], description: Description, x: np.ndarray, output: int) -> Witness:
+def _again(
+    f: Callable[[Any], Any], description: Description, x: np.ndarray, output: int
+) -> Witness:
     """Both functions at one input, evaluated again with outward rounding."""
-    from ftheta.graph.enclosing import enclose_entry  # imports JAX, which few who describe a network need
+    # imports JAX, which few who describe a network need
+    from ftheta.graph.enclosing import enclose_entry
 
     one = enclose_entry(f, x, entry=output)
     other = enclose_entry(description.apply, description.params, x, entry=output)
@@ -125,7 +130,10 @@ def count_differing(one: Description, other: Description) -> int:
 
 def prune_weights(description: Description, share: float, rng: np.random.Generator) -> Description:
     """About that share of the weights set to zero."""
-    layers = (Dense(y.weight * (rng.random(y.weight.shape) >= share), y.bias, y.activation) for y in description.layers)
+    layers = (
+        Dense(y.weight * (rng.random(y.weight.shape) >= share), y.bias, y.activation)
+        for y in description.layers
+    )
     return Description(tuple(layers))
 
 
@@ -134,7 +142,8 @@ def forget(description: Description, what: str) -> Description:
     keeps_bias = what != "biases"
     keeps_words = what != "activations"
     layers = (
-        Dense(y.weight, y.bias * keeps_bias, y.activation if keeps_words else "identity") for y in description.layers
+        Dense(y.weight, y.bias * keeps_bias, y.activation if keeps_words else "identity")
+        for y in description.layers
     )
     return description if keeps_bias and keeps_words else Description(tuple(layers))
 

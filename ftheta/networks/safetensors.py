@@ -46,7 +46,11 @@ def parse(data: bytes, where: str) -> dict[str, np.ndarray]:
     """The tensors in the bytes of a safetensors file."""
     try:
         header, body = _split(data)
-        places = {name: _place(name, entry, len(body)) for name, entry in header.items() if name != "__metadata__"}
+        places = {
+            name: _place(name, entry, len(body))
+            for name, entry in header.items()
+            if name != "__metadata__"
+        }
         _ensure_tiled(places, len(body))
         allowance = Allowance(where, len(data))
         for name, (dtype, shape, _, _) in places.items():
@@ -95,7 +99,9 @@ def _place(name: str, entry: Any, available: int) -> Place:
     dtype = DTYPES[word]
     (start, end) = offsets
     if not start <= end <= available or prod(shape) * dtype.itemsize != end - start:
-        raise ValueError(f"tensor {name!r} of shape {shape} in the bytes {start:,} to {end:,} of {available:,}")
+        raise ValueError(
+            f"tensor {name!r} of shape {shape} in the bytes {start:,} to {end:,} of {available:,}"
+        )
     return dtype, tuple(shape), start, end
 
 
@@ -111,6 +117,10 @@ def _ensure_tiled(places: Mapping[str, Place], available: int) -> None:
         raise ValueError("tensors that overlap, or bytes that belong to none")
 
 
-def _array(body: memoryview, dtype: np.dtype, shape: tuple[int, ...], start: int, end: int) -> np.ndarray:
+def _array(
+    body: memoryview, dtype: np.dtype, shape: tuple[int, ...], start: int, end: int
+) -> np.ndarray:
     flat = np.frombuffer(body[start:end], dtype)
-    return (flat.astype(np.float32) if dtype.itemsize == 2 and dtype.kind not in "iu" else flat).reshape(shape)
+    return (
+        flat.astype(np.float32) if dtype.itemsize == 2 and dtype.kind not in "iu" else flat
+    ).reshape(shape)

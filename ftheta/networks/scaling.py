@@ -56,7 +56,9 @@ class Scaling:
                 continue
             shift = constant if operation == "add" else -constant
             if shift.any():
-                bias = np.array([fsum((b, *(row * shift).tolist())) for b, row in zip(bias, weight)])
+                bias = np.array(
+                    [fsum((b, *(row * shift).tolist())) for b, row in zip(bias, weight)]
+                )
         return Dense(weight, bias, first.activation)
 
     def bound_folding_error(self, first: Dense) -> Float[np.ndarray, "m d"]:

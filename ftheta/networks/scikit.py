@@ -34,12 +34,16 @@ def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description | 
     two classes there is one output, of the second class: its log-odds or its probability.
     """
     if outputs not in ("logits", "probabilities"):
-        raise UsageError("Unknown kind of outputs.", got=outputs, remedy='choose "logits" or "probabilities"')
+        raise UsageError(
+            "Unknown kind of outputs.", got=outputs, remedy='choose "logits" or "probabilities"'
+        )
     if _kind(model) in ("GridSearchCV", "RandomizedSearchCV"):
         model = _fitted_attribute(model, "best_estimator_")
     scalers: list[Any] = []
     while _kind(model) == "Pipeline":
-        *before, model = [step for _, step in model.steps if step is not None and step != "passthrough"] or [None]
+        *before, model = [
+            step for _, step in model.steps if step is not None and step != "passthrough"
+        ] or [None]
         scalers += before
     if _kind(model) not in ("MLPRegressor", "MLPClassifier"):
         raise SubjectError(
@@ -52,7 +56,9 @@ def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description | 
     scaling = Scaling(tuple(step for scaler in scalers for step in _steps(scaler, width)))
     last = model.out_activation_
     if last not in ("identity", "logistic", "softmax", "exp"):
-        raise SubjectError("Unknown activation of the outputs.", where=type(model).__name__, got=last)
+        raise SubjectError(
+            "Unknown activation of the outputs.", where=type(model).__name__, got=last
+        )
     if outputs == "probabilities" and last == "logistic":
         layers[-1] = Dense(layers[-1].weight, layers[-1].bias, "sigmoid")
     follows: Last = "exp" if last == "exp" else ""  # of Poisson regression
@@ -63,14 +69,18 @@ def read_scikit(model: Any, outputs: Outputs = "logits") -> tuple[Description | 
 
 def _kind(model: Any) -> str:
     """The class of scikit-learn that the object belongs to, perhaps by derivation."""
-    classes = (kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn")
+    classes = (
+        kind.__name__ for kind in type(model).__mro__ if kind.__module__.split(".")[0] == "sklearn"
+    )
     return next((name for name in classes if name in MODELS), "")
 
 
 def _fitted_attribute(model: Any, attribute: str) -> Any:
     if not hasattr(model, attribute):
         raise SubjectError(
-            "The model is not fitted.", got=type(model).__name__, remedy="call fit first: it has no weights yet"
+            "The model is not fitted.",
+            got=type(model).__name__,
+            remedy="call fit first: it has no weights yet",
         )
     return getattr(model, attribute)
 
@@ -81,13 +91,20 @@ def _layers(model: Any) -> list[Dense]:
     if model.activation not in ACTIVATIONS:
         raise SubjectError("Unknown activation.", where=type(model).__name__, got=model.activation)
     words = [ACTIVATIONS[model.activation]] * (len(weights) - 1) + ["identity"]
-    return [Dense(np.asarray(w).T, np.asarray(b), word) for w, b, word in zip(weights, biases, words)]
+    return [
+        Dense(np.asarray(w).T, np.asarray(b), word) for w, b, word in zip(weights, biases, words)
+    ]
 
 
 def _steps(scaler: Any, width: int) -> list[tuple[Operation, np.ndarray]]:
     """What a scaler does to every feature, in its order."""
     kind = type(scaler).__name__
-    if not is_scikit(scaler) or kind not in ("StandardScaler", "RobustScaler", "MinMaxScaler", "MaxAbsScaler"):
+    if not is_scikit(scaler) or kind not in (
+        "StandardScaler",
+        "RobustScaler",
+        "MinMaxScaler",
+        "MaxAbsScaler",
+    ):
         raise SubjectError(
             "This step of the pipeline is no scaling of the features.",
             got=kind,
@@ -96,7 +113,11 @@ def _steps(scaler: Any, width: int) -> list[tuple[Operation, np.ndarray]]:
         )
     if kind == "MinMaxScaler":
         if scaler.clip:
-            raise SubjectError("A MinMaxScaler that clips is not affine.", got="clip=True", remedy="fit without clip")
+            raise SubjectError(
+                "A MinMaxScaler that clips is not affine.",
+                got="clip=True",
+                remedy="fit without clip",
+            )
         return [
             ("mul", _numbers(_fitted_attribute(scaler, "scale_"), width)),
             ("add", _numbers(_fitted_attribute(scaler, "min_"), width)),

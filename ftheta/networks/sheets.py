@@ -52,7 +52,9 @@ class Sheet:
             return None
         again = Enclosure.exact(rational_difference(self.known.name, self.difference))
         at = {"x": float(self.difference.start), "h": float(self.difference.step)}
-        return Witness(at, Enclosure.exact(THRESHOLD), again, "the difference in rational arithmetic")
+        return Witness(
+            at, Enclosure.exact(THRESHOLD), again, "the difference in rational arithmetic"
+        )
 
     @property
     def density(self) -> str:
@@ -62,15 +64,23 @@ class Sheet:
             return f"degenerate (degree {degree})"
         if self.polynomial:
             return f"undecided: a polynomial of degree ≤ {self.difference.order - 1} for all that float64 shows"
-        return "dense" if self.known else f"dense unless a polynomial of degree > {self.difference.order - 1}"
+        return (
+            "dense"
+            if self.known
+            else f"dense unless a polynomial of degree > {self.difference.order - 1}"
+        )
 
 
-def sheet(name: str, function: Callable[[Any], Any], lo: float, hi: float, degree: int, point: float) -> Sheet:
+def sheet(
+    name: str, function: Callable[[Any], Any], lo: float, hi: float, degree: int, point: float
+) -> Sheet:
     """The sheet of a scalar function, on [lo, hi] as far as it is sampled."""
     known = next((a for a in ACTIVATIONS.values() if a.function is function), None)
     x, y = sample_function(function, lo, hi, POINTS)
     secants = np.diff(y) / np.diff(x)
-    met = Enclosure.at_least(float(np.abs(secants[np.isfinite(secants)]).max(initial=0.0)), samples=POINTS)
+    met = Enclosure.at_least(
+        float(np.abs(secants[np.isfinite(secants)]).max(initial=0.0)), samples=POINTS
+    )
     _, doubled = sample_function(function, 2 * lo, 2 * hi, POINTS)
     return Sheet(
         name,
@@ -88,7 +98,9 @@ def sheet(name: str, function: Callable[[Any], Any], lo: float, hi: float, degre
 
 
 @lru_cache(64)
-def sample_function(function: Callable[[Any], Any], lo: float, hi: float, points: int) -> tuple[np.ndarray, np.ndarray]:
+def sample_function(
+    function: Callable[[Any], Any], lo: float, hi: float, points: int
+) -> tuple[np.ndarray, np.ndarray]:
     """A grid on [lo, hi] and a scalar function there."""
     x = np.linspace(lo, hi, points)
     with jax.enable_x64(True):  # kept for later calls, whatever precision they are made in

@@ -44,6 +44,7 @@ def _gauss(x: Arb) -> tuple[Arb, Arb]:
     return (1 + (x / arb(2).sqrt()).erf()) / 2, (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
 
 
+# at a point: the kinks of the piecewise ones lie at 0
 VALUES: dict[str, Callable[[Arb], Arb]] = {
     "identity": lambda x: x,
     "relu": lambda x: x if x > 0 else arb(0),
@@ -55,7 +56,7 @@ VALUES: dict[str, Callable[[Arb], Arb]] = {
     "gelu": lambda x: x * _gauss(x)[0],
     "silu": lambda x: x * _logistic(x),
     "square": lambda x: x * x,
-}  # at a point: the kinks of the piecewise ones lie at 0
+}
 
 SLOPES: dict[str, Callable[[Arb], Arb]] = {
     "tanh": lambda x: x.sech() ** 2,
@@ -73,7 +74,8 @@ CURVATURES: dict[str, Callable[[Arb], Arb]] = {
     "gelu": lambda x: _gauss(x)[1] * (2 - x * x),
     "silu": lambda x: (x / 2).sech() ** 2 / 4 * (2 - x * (x / 2).tanh()),
 }
-LIMIT_SLOPES = {"tanh": 0, "sigmoid": 0, "arctan": 0, "softplus": 1, "gelu": 1, "silu": 1}  # the larger of the two ends
+# the larger of the two ends
+LIMIT_SLOPES = {"tanh": 0, "sigmoid": 0, "arctan": 0, "softplus": 1, "gelu": 1, "silu": 1}
 PIECES = {"identity": (1, 1), "relu": (0, 1), "leaky-relu": (LEAK, 1)}  # slopes left and right of 0
 
 
@@ -127,7 +129,9 @@ class Difference:
 Evaluate = Callable[[list[Fraction]], list[Arb]]
 
 
-def largest_difference(order: int, evaluate: Evaluate, lo: Fraction, hi: Fraction, basis: Basis) -> Difference:
+def largest_difference(
+    order: int, evaluate: Evaluate, lo: Fraction, hi: Fraction, basis: Basis
+) -> Difference:
     """The largest of a few differences of that order with points in [lo, hi]."""
     step = (hi - lo) / (order + 1)
     weights = [(-1) ** (order - k) * comb(order, k) for k in range(order + 1)]
@@ -158,7 +162,10 @@ def rational_difference(name: str, difference: Difference) -> Fraction:
     start = difference.start
     step = difference.step
     m = difference.order
-    return sum(((-1) ** (m - k) * comb(m, k) * VALUES[name](start + k * step) for k in range(m + 1)), Fraction(0))
+    return sum(
+        ((-1) ** (m - k) * comb(m, k) * VALUES[name](start + k * step) for k in range(m + 1)),
+        Fraction(0),
+    )
 
 
 def differences_of(
@@ -168,7 +175,11 @@ def differences_of(
     if known is not None:
         reach = Fraction(order + 1, 2)
         return largest_difference(
-            order, lambda points: [VALUES[known.name](_point(x)) for x in points], -reach, reach, Basis.EXACT
+            order,
+            lambda points: [VALUES[known.name](_point(x)) for x in points],
+            -reach,
+            reach,
+            Basis.EXACT,
         )
 
     def evaluate_rounded(points: list[Fraction]) -> list[Arb]:
@@ -183,7 +194,9 @@ def _point(x: Fraction) -> Arb:
     return arb(fmpq(x.numerator, x.denominator))
 
 
-def enclosed_difference(function: Callable[[Any], Any], order: int, lo: float, hi: float) -> Enclosure:
+def enclosed_difference(
+    function: Callable[[Any], Any], order: int, lo: float, hi: float
+) -> Enclosure:
     """The size of the largest of the same differences of any program, in intervals; between 0 and 1 without rules."""
 
     def evaluate_in_intervals(points: list[Fraction]) -> list[Arb]:
@@ -192,6 +205,11 @@ def enclosed_difference(function: Callable[[Any], Any], order: int, lo: float, h
         found = enclose(jax.vmap(function), box)
         if found is None:
             return [arb("nan")] * len(points)
-        return [arb(a).union(arb(b)) for a, b in zip(np.ravel(found.lo).tolist(), np.ravel(found.hi).tolist())]
+        return [
+            arb(a).union(arb(b))
+            for a, b in zip(np.ravel(found.lo).tolist(), np.ravel(found.hi).tolist())
+        ]
 
-    return largest_difference(order, evaluate_in_intervals, Fraction(lo), Fraction(hi), Basis.EXACT).size
+    return largest_difference(
+        order, evaluate_in_intervals, Fraction(lo), Fraction(hi), Basis.EXACT
+    ).size

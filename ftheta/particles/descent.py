@@ -44,9 +44,13 @@ class RegressionTask:
                 remedy="give x of shape (n, d) and y of shape (n,)",
             )
         if not (np.isfinite(X).all() and np.isfinite(y).all()):
-            raise UsageError("The data are not finite.", got="NaN or infinity", remedy="mend these rows")
+            raise UsageError(
+                "The data are not finite.", got="NaN or infinity", remedy="mend these rows"
+            )
         if sigma not in ACTIVATIONS:
-            raise UsageError("Unknown activation.", got=sigma, remedy=f"choose one of {', '.join(ACTIVATIONS)}")
+            raise UsageError(
+                "Unknown activation.", got=sigma, remedy=f"choose one of {', '.join(ACTIVATIONS)}"
+            )
         return cls(X, y.ravel(), sigma)
 
     def energy(self, outputs: Float[np.ndarray, "*runs n"]) -> Float[Any, "*runs"]:
@@ -175,7 +179,9 @@ def descend(
     return Runs(energies, dissipations, times, start, theta, np.stack(paths))
 
 
-def stiffness(task: RegressionTask, theta: Float[np.ndarray, "runs q c"]) -> Float[np.ndarray, "runs"]:
+def stiffness(
+    task: RegressionTask, theta: Float[np.ndarray, "runs q c"]
+) -> Float[np.ndarray, "runs"]:
     """The trace of the kernel of the outputs, no less than its largest eigenvalue, from up to a thousand neurons."""
     few = theta[:, :1000]
     before = few[..., 1:] @ task.X.T

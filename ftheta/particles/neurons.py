@@ -79,7 +79,9 @@ class MeanField:
         r"""$\int\int|\nabla V|^2\,d\rho\,dt$, which is what the energy has lost."""
         return float(np.trapezoid(self.runs.dissipations[0], self.times))
 
-    def fluctuations(self, widths: Sequence[int] = (64, 256, 1024), draws: int = 12) -> "Fluctuations":
+    def fluctuations(
+        self, widths: Sequence[int] = (64, 256, 1024), draws: int = 12
+    ) -> "Fluctuations":
         """Networks of fewer neurons from the same law, trained as long, beside this one as the limit.
 
         From 64 neurons on: of 16, one network in a dozen may lack a direction that the function needs. It stays far
@@ -87,16 +89,26 @@ class MeanField:
         """
         rng = np.random.default_rng(self.seed + 1)
         starts = [np.stack([self.start(rng, q) for _ in range(draws)]) for q in widths]
-        step = 0.5 / max(float(stiffness(self.task, theta).max()) for theta in (self.runs.start, *starts))
-        steps = int(min(20 * self.steps, np.ceil(self.times[-1] / step)))  # short ones: narrow networks are stiffer
-        ends = [self.task.outputs(descend(self.task, theta, steps, step).end) for theta in (self.runs.start, *starts)]
+        step = 0.5 / max(
+            float(stiffness(self.task, theta).max()) for theta in (self.runs.start, *starts)
+        )
+        # short ones: narrow networks are stiffer
+        steps = int(min(20 * self.steps, np.ceil(self.times[-1] / step)))
+        ends = [
+            self.task.outputs(descend(self.task, theta, steps, step).end)
+            for theta in (self.runs.start, *starts)
+        ]
         errors = [((reached - ends[0]) ** 2).mean(1) for reached in ends[1:]]
         return Fluctuations(np.array(widths, float), errors)
 
-    def success(self, widths: Sequence[int] = (2, 4, 8, 16, 32), seeds: int = 16, below: float = 1e-3) -> "Success":
+    def success(
+        self, widths: Sequence[int] = (2, 4, 8, 16, 32), seeds: int = 16, below: float = 1e-3
+    ) -> "Success":
         """Networks of these widths from the same law: which reach `below` times the energy of no neuron at all."""
         rng = np.random.default_rng(self.seed + 2)
-        return success(self.task, self.start, widths, seeds, self.steps, below * self.task.worth, rng)
+        return success(
+            self.task, self.start, widths, seeds, self.steps, below * self.task.worth, rng
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +141,10 @@ class Success:
 
     def rates(self, confidence: float = 0.95) -> tuple[Enclosure, ...]:
         """The chance of success at each width, with its confidence interval."""
-        return tuple(binomial_interval(int((f <= self.target).sum()), len(f), confidence) for f in self.finals)
+        return tuple(
+            binomial_interval(int((f <= self.target).sum()), len(f), confidence)
+            for f in self.finals
+        )
 
     @property
     def shares(self) -> Float[np.ndarray, "w"]:
@@ -185,15 +200,27 @@ def mean_field(
     rows = 1 + task.X.shape[1]
     if neurons < 1 or steps < 1 or (step is not None and not step > 0):
         got = f"neurons={neurons}, steps={steps}, step={step}"
-        raise UsageError("A flow needs neurons, steps and a positive step.", got=got, remedy="give positive numbers")
+        raise UsageError(
+            "A flow needs neurons, steps and a positive step.",
+            got=got,
+            remedy="give positive numbers",
+        )
     needed = 8 * 6 * neurons * rows
     if needed > memory:
         got = f"{needed:,} bytes, allowed {memory:,}"
         raise UsageError(
-            "The neurons do not fit into the memory allowed.", got=got, remedy="fewer neurons or more memory="
+            "The neurons do not fit into the memory allowed.",
+            got=got,
+            remedy="fewer neurons or more memory=",
         )
     given = None if start is None or callable(start) else np.asarray(start, np.float64)
-    law = start if callable(start) else balanced_start(rows - 1) if given is None else _resample(given)
+    law = (
+        start
+        if callable(start)
+        else balanced_start(rows - 1)
+        if given is None
+        else _resample(given)
+    )
     theta = law(np.random.default_rng(seed), neurons) if given is None else given
     if theta.ndim != 2 or theta.shape[1] != rows or not np.isfinite(theta).all():
         got = f"shape {theta.shape}"

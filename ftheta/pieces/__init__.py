@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from .questions.equality import Equality as Equality
     from .questions.equality import equal as equal
 
+# they read networks of other kinds, whose package waits for JAX
 _LATER = {
     "Difference": "questions.equality",
     "Equality": "questions.equality",
     "Triangulation": "functions.triangulation",
     "decompile": "functions.triangulation",
     "equal": "questions.equality",
-}  # they read networks of other kinds, whose package waits for JAX
+}
 
 
 def __getattr__(name: str) -> Any:

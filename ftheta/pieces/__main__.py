@@ -15,7 +15,9 @@ def main() -> None:
     rng = np.random.default_rng(0)
     for d in DIMENSIONS:
         widths = ((4, d), (3, 4), (1, 3))
-        network = ReluNetwork.dense([rng.normal(size=w) for w in widths], [rng.normal(size=w[0]) for w in widths])
+        network = ReluNetwork.dense(
+            [rng.normal(size=w) for w in widths], [rng.normal(size=w[0]) for w in widths]
+        )
         print(f"d = {d}: {count_pieces(network, Box([-1.0] * d, [1.0] * d)).lo:.0f} pieces")
 
 

@@ -52,9 +52,16 @@ class PointComplex(Complex):
     ends = _no_corners("ends of corners")  # type: ignore[assignment]
     adjacency = _no_corners("all neighbours at once")  # type: ignore[assignment]
 
-    def __init__(self, plan: Plan, domain: Box, chunks: list[Chunk], certificate: Certificate) -> None:
+    def __init__(
+        self, plan: Plan, domain: Box, chunks: list[Chunk], certificate: Certificate
+    ) -> None:
         joined = lambda name: np.concatenate([getattr(chunk, name) for chunk in chunks])
-        own = {"plan": plan, "domain": domain, "certificate": certificate, "centres": joined("vertices")}
+        own = {
+            "plan": plan,
+            "domain": domain,
+            "certificate": certificate,
+            "centres": joined("vertices"),
+        }
         own |= {"names": joined("names"), "patterns": joined("patterns")}
         own["stored_maps"] = None if chunks[0].maps is None else joined("maps")
         self.__dict__.update(own)
@@ -69,7 +76,14 @@ class PointComplex(Complex):
         """The cell with its interior point in place of vertices; its facets are found by linear programming."""
         i = range(len(self))[i]
         pattern = unpack_patterns(self.patterns[i : i + 1], self.plan.neurons)[0]
-        return Cell(i, self.centres[i : i + 1], pattern, self.maps[i, :, :-1], self.maps[i, :, -1], self.facets(i))
+        return Cell(
+            i,
+            self.centres[i : i + 1],
+            pattern,
+            self.maps[i, :, :-1],
+            self.maps[i, :, -1],
+            self.facets(i),
+        )
 
     @cached_property
     def _box(self) -> Bounds:
@@ -96,12 +110,29 @@ class PointComplex(Complex):
             form = [0] * self.dimension + [0]
             form[axis] = -1 if upper else 1
             at = high[axis] - 1 if upper else low[axis] + 1
-            self._try(k, [*form[:-1], at if upper else -at], list(rows.values()), Bounds(low, high), centre, found)
+            self._try(
+                k,
+                [*form[:-1], at if upper else -at],
+                list(rows.values()),
+                Bounds(low, high),
+                centre,
+                found,
+            )
         for k, row in rows.items():
-            self._try(k, row, [other for j, other in rows.items() if j != k], self._box, centre, found)
+            self._try(
+                k, row, [other for j, other in rows.items() if j != k], self._box, centre, found
+            )
         return found
 
-    def _try(self, k: int, row: Any, others: list[Form], box: Bounds, centre: Point, found: dict[int, Point]) -> None:
+    def _try(
+        self,
+        k: int,
+        row: Any,
+        others: list[Form],
+        box: Bounds,
+        centre: Point,
+        found: dict[int, Point],
+    ) -> None:
         value, outside = least(row, others, box, enough=0)
         if value < 0:
             inside = value_at(row, centre)
@@ -173,6 +204,8 @@ class PointComplex(Complex):
         for k, row in self._rows(i).items():
             size = max(map(abs, row[:-1]))
             value = value_at(row, at) / size
-            box[k] = int(value.p) / int(value.q) / float(np.linalg.norm([a / size for a in row[:-1]]))
+            box[k] = (
+                int(value.p) / int(value.q) / float(np.linalg.norm([a / size for a in row[:-1]]))
+            )
         label = min(box, key=box.__getitem__)
         return label, float(box[label])

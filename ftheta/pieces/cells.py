@@ -136,7 +136,9 @@ class Cells:
             return self.stored_maps
         return maps_of(self.plan, self.activation)
 
-    def input_map(self, i: int) -> tuple[Float[np.ndarray, "outputs D"], Float[np.ndarray, "outputs"]]:
+    def input_map(
+        self, i: int
+    ) -> tuple[Float[np.ndarray, "outputs D"], Float[np.ndarray, "outputs"]]:
         r"""$(A,c)$ with $f(x)=Ax+c$ for the inputs $x$ of cell `i`."""
         return input_map(self.plan, self.activation[i])
 
@@ -177,7 +179,9 @@ class Cells:
     def _exactly(self) -> None:
         if isinstance(self.domain, Polyline):
             raise UsageError(
-                "Exact forms are those of one chart.", got="a polyline", remedy="take its segments one by one"
+                "Exact forms are those of one chart.",
+                got="a polyline",
+                remedy="take its segments one by one",
             )
 
     def pattern_number(self, i: int) -> int:
@@ -185,7 +189,9 @@ class Cells:
         return int.from_bytes(self.patterns[i].tobytes(), "little")
 
 
-def unpack_patterns(patterns: Shaped[np.ndarray, "cells words"], neurons: int) -> Bool[np.ndarray, "cells neurons"]:
+def unpack_patterns(
+    patterns: Shaped[np.ndarray, "cells words"], neurons: int
+) -> Bool[np.ndarray, "cells neurons"]:
     """Activation `patterns`, 64 neurons to a word, as an array of booleans (cells, `neurons`)."""
     bits = np.unpackbits(np.ascontiguousarray(patterns).view(np.uint8), axis=1, bitorder="little")
     return bits[:, :neurons].astype(bool)

@@ -27,22 +27,31 @@ def _pair(words: str) -> tuple[float, float]:
     try:
         low, high = (float(word) for word in words.split(","))
     except ValueError:
-        raise UsageError("A box is two numbers with a comma.", got=words, remedy="write --box=-1,1") from None
+        raise UsageError(
+            "A box is two numbers with a comma.", got=words, remedy="write --box=-1,1"
+        ) from None
     return low, high
 
 
 def _whole(words: str) -> list[int]:
     numbers = words.split(",")
     if len(numbers) not in (2, 3) or not all(n.strip().isdecimal() for n in numbers):
-        raise UsageError("A slice goes through two or three rows.", got=words, remedy="write --through 0,1,2")
+        raise UsageError(
+            "A slice goes through two or three rows.", got=words, remedy="write --through 0,1,2"
+        )
     return [int(n) for n in numbers]
 
 
 def _through(data: Any, rows: list[int]) -> Polygon | Segment:
     if data is None:
-        raise UsageError("A slice through rows needs data.", remedy="add --data with a file of x, or a built-in name")
+        raise UsageError(
+            "A slice through rows needs data.",
+            remedy="add --data with a file of x, or a built-in name",
+        )
     if max(rows) >= len(data.x):
-        raise SubjectError("There are not so many rows.", where=data.name, got=f"row {max(rows)} of {len(data.x)}")
+        raise SubjectError(
+            "There are not so many rows.", where=data.name, got=f"row {max(rows)} of {len(data.x)}"
+        )
     p, q, *third = np.reshape(data.x[rows], (len(rows), -1)).astype(np.float64)
     if not third:
         return Segment(p, q)
@@ -52,12 +61,20 @@ def _through(data: Any, rows: list[int]) -> Polygon | Segment:
 
 
 def explore(
-    net: Any, data: Any, box: str | None, rows: str | None, max_cells: int, max_seconds: float, workers: int
+    net: Any,
+    data: Any,
+    box: str | None,
+    rows: str | None,
+    max_cells: int,
+    max_seconds: float,
+    workers: int,
 ) -> Complex:
     """The pieces of a network subject on a domain in words."""
     form = network_of(net)
     domain = domain_of(form.widths[0], data, box, rows)
-    return pieces(form, domain, max_cells=max_cells, max_seconds=max_seconds, workers=workers, maps=True)
+    return pieces(
+        form, domain, max_cells=max_cells, max_seconds=max_seconds, workers=workers, maps=True
+    )
 
 
 def facts(cells: Complex) -> dict[str, Enclosure | str]:
@@ -69,10 +86,18 @@ def facts(cells: Complex) -> dict[str, Enclosure | str]:
     if not cells.certificate.complete:
         found["stopped by"] = cells.certificate.stopped_by
     activity = cells.activity
-    found |= {"live neurons": activity.live, "dead neurons": activity.dead, "always active": activity.always}
+    found |= {
+        "live neurons": activity.live,
+        "dead neurons": activity.dead,
+        "always active": activity.always,
+    }
     if cells.dimension <= 2:
         regions = len(np.unique(cells.linear_regions())) if cells.certificate.complete else None
-        found |= {} if regions is None else {"linear regions": Enclosure(regions, regions, cells.certificate.basis)}
+        found |= (
+            {}
+            if regions is None
+            else {"linear regions": Enclosure(regions, regions, cells.certificate.basis)}
+        )
     if cells.certificate.complete:
         found["Lipschitz constant"] = cells.lipschitz()
     if cells.certificate.complete and cells.has_corners:

@@ -59,7 +59,9 @@ class Complex(Cells):
     def _point(self, point: Any) -> np.ndarray:
         p = np.atleast_1d(np.asarray(point, np.float64))
         if p.shape != (self.dimension,):
-            raise UsageError("A point of the domain has its dimension.", got=f"shape {p.shape}", where="Complex")
+            raise UsageError(
+                "A point of the domain has its dimension.", got=f"shape {p.shape}", where="Complex"
+            )
         return p
 
     # -- neighbours -------------------------------------------------------------------------------
@@ -120,13 +122,19 @@ class Complex(Cells):
         d = self.dimension
         if d > 2:
             return pieces
-        return np.array(pieces).reshape(-1, 2, 2) if d == 2 else np.unique(np.array(pieces).reshape(-1, 1), axis=0)
+        return (
+            np.array(pieces).reshape(-1, 2, 2)
+            if d == 2
+            else np.unique(np.array(pieces).reshape(-1, 1), axis=0)
+        )
 
     def class_boundary(self) -> dict[tuple[int, int], Boundary]:
         """For every pair of outputs where both are the largest."""
         return class_boundary(self)
 
-    def chart(self, colour: str = "slope", *, output: int = 0, boundary: bool = False, data: Any = None) -> Chart:
+    def chart(
+        self, colour: str = "slope", *, output: int = 0, boundary: bool = False, data: Any = None
+    ) -> Chart:
         """A picture on a line or in a plane: see `pictures.draw_complex`. `ft.save` writes it as .svg, .png, .pdf."""
         return draw_complex(self, colour, output=output, boundary=boundary, data=data)  # type: ignore[arg-type]
 

@@ -56,8 +56,12 @@ def exact_difference(
 def _numbers(name: str, values: Any, ndim: int) -> np.ndarray:
     array = np.asarray(values, np.float64)
     if array.ndim != ndim or array.size == 0 or not np.isfinite(array).all():
-        got = f"shape {array.shape}" if array.ndim != ndim or array.size == 0 else f"{array.tolist()}"
-        raise UsageError(f"{name} needs finite numbers in an array of {ndim} dimension(s).", got=got)
+        got = (
+            f"shape {array.shape}" if array.ndim != ndim or array.size == 0 else f"{array.tolist()}"
+        )
+        raise UsageError(
+            f"{name} needs finite numbers in an array of {ndim} dimension(s).", got=got
+        )
     return array
 
 
@@ -69,9 +73,14 @@ class Segment:
     end: Any
 
     def __post_init__(self) -> None:
-        a, b = (_numbers(f"Segment.{name}", value, 1) for name, value in (("start", self.start), ("end", self.end)))
+        a, b = (
+            _numbers(f"Segment.{name}", value, 1)
+            for name, value in (("start", self.start), ("end", self.end))
+        )
         if a.shape != b.shape or np.array_equal(a, b):
-            raise UsageError("A segment needs two different points of one dimension.", got=f"{a} and {b}")
+            raise UsageError(
+                "A segment needs two different points of one dimension.", got=f"{a} and {b}"
+            )
         object.__setattr__(self, "start", a)
         object.__setattr__(self, "end", b)
 
@@ -125,16 +134,31 @@ class Polygon:
     def __post_init__(self) -> None:
         corners = _convex(_numbers("Polygon.vertices", self.vertices, 2))
         basis = np.eye(2) if self.basis is None else _numbers("Polygon.basis", self.basis, 2)
-        origin = np.zeros(len(basis)) if self.origin is None else _numbers("Polygon.origin", self.origin, 1)
+        origin = (
+            np.zeros(len(basis))
+            if self.origin is None
+            else _numbers("Polygon.origin", self.origin, 1)
+        )
         if basis.shape != (len(origin), 2):
-            raise UsageError("A plane needs an origin (D,) and a basis (D, 2).", got=f"{origin.shape}, {basis.shape}")
+            raise UsageError(
+                "A plane needs an origin (D,) and a basis (D, 2).",
+                got=f"{origin.shape}, {basis.shape}",
+            )
         chart = Chart(origin, basis, np.zeros_like(basis))
         self._fill(corners, chart)
 
     def _fill(self, corners: np.ndarray, chart: Chart) -> None:
         if _parallel(chart):
-            raise UsageError("The plane of a polygon is flat: its two directions are parallel.", got=chart.basis.T)
-        for name, value in (("vertices", corners), ("origin", chart.origin), ("basis", chart.basis), ("_chart", chart)):
+            raise UsageError(
+                "The plane of a polygon is flat: its two directions are parallel.",
+                got=chart.basis.T,
+            )
+        for name, value in (
+            ("vertices", corners),
+            ("origin", chart.origin),
+            ("basis", chart.basis),
+            ("_chart", chart),
+        ):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -142,7 +166,9 @@ class Polygon:
         """The plane through three inputs at the coordinates (0, 0), (1, 0) and (0, 1); by default their triangle."""
         p, q, r = (_numbers("A point of the plane", point, 1) for point in (p, q, r))
         if not p.shape == q.shape == r.shape:
-            raise UsageError("The three points need one dimension.", got=f"{p.shape}, {q.shape}, {r.shape}")
+            raise UsageError(
+                "The three points need one dimension.", got=f"{p.shape}, {q.shape}, {r.shape}"
+            )
         polygon = cls(vertices)
         polygon._fill(polygon.corners, Chart.from_ends(p, q, r))
         return polygon
@@ -241,11 +267,17 @@ def _turn(a: Sequence[Fraction], b: Sequence[Fraction], c: Sequence[Fraction]) -
 def _convex(points: np.ndarray) -> np.ndarray:
     """The strictly convex polygon of the vertices, anticlockwise; decided in rational arithmetic."""
     if points.shape[1] != 2:
-        raise UsageError("The vertices of a polygon have two coordinates.", got=f"shape {points.shape}")
+        raise UsageError(
+            "The vertices of a polygon have two coordinates.", got=f"shape {points.shape}"
+        )
     exact = [tuple(map(Fraction, p)) for p in points.tolist()]
-    doubled = sum((a[0] * b[1] - b[0] * a[1] for a, b in zip(exact, exact[1:] + exact[:1])), Fraction(0))
+    doubled = sum(
+        (a[0] * b[1] - b[0] * a[1] for a, b in zip(exact, exact[1:] + exact[:1])), Fraction(0)
+    )
     if doubled == 0:
-        raise UsageError("A polygon needs positive area.", got=f"{len(points)} vertices on a line or none")
+        raise UsageError(
+            "A polygon needs positive area.", got=f"{len(points)} vertices on a line or none"
+        )
     ring = exact if doubled > 0 else exact[::-1]
     ring = [p for i, p in enumerate(ring) if p != ring[i - 1]]
     ring = [p for i, p in enumerate(ring) if _turn(ring[i - 1], p, ring[(i + 1) % len(ring)]) != 0]
@@ -253,14 +285,19 @@ def _convex(points: np.ndarray) -> np.ndarray:
     falls = sum(1 for i, p in enumerate(ring) if ring[i - 1] < p > ring[(i + 1) % len(ring)])
     if min(turns) < 0 or falls != 1:  # a convex ring turns one way and has one rightmost vertex
         raise UsageError(
-            "The polygon is not convex.", got=f"{len(points)} vertices", remedy="cut it into convex polygons"
+            "The polygon is not convex.",
+            got=f"{len(points)} vertices",
+            remedy="cut it into convex polygons",
         )
     return np.array([[float(x) for x in p] for p in ring])
 
 
 def _parallel(chart: Chart) -> bool:
     """Whether the two columns of the basis are linearly dependent, exactly."""
-    u, v = ([Fraction(a) + Fraction(b) for a, b in zip(*pair)] for pair in zip(chart.basis.T, chart.tail.T))
+    u, v = (
+        [Fraction(a) + Fraction(b) for a, b in zip(*pair)]
+        for pair in zip(chart.basis.T, chart.tail.T)
+    )
     pivot = next((i for i, value in enumerate(u) if value), None)
     return pivot is None or all(u[pivot] * v[i] == u[i] * v[pivot] for i in range(len(u)))
 

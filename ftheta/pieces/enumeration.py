@@ -88,7 +88,17 @@ class Tally:
 
     def plus(self, other: "Tally") -> "Tally":
         """The sum over two parts of a domain."""
-        names = ("cells", "corners", "cuts", "volume", "guessed", "answered", "vanished", "seconds", "work")
+        names = (
+            "cells",
+            "corners",
+            "cuts",
+            "volume",
+            "guessed",
+            "answered",
+            "vanished",
+            "seconds",
+            "work",
+        )
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         complete = self.complete and other.complete
         return Tally(
@@ -147,7 +157,9 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
         status.WIDER: kernel.grow_width,
     }
     while True:
-        left = PAUSE_AFTER if budget.max_work is None else max(1, budget.max_work - kernel.tally.work)
+        left = (
+            PAUSE_AFTER if budget.max_work is None else max(1, budget.max_work - kernel.tally.work)
+        )
         reason = kernel.run(limit, min(PAUSE_AFTER, left))
         if reason in react:
             with suppress(TimeoutError):  # the clock is looked at below
@@ -158,7 +170,8 @@ def enumerate_cells(kernel: Kernel, budget: Budget, deadline: float) -> Iterator
         if reason == status.DONE:
             tally.complete = True
         elif reason == status.LIMIT:
-            tally.cells = limit  # a count in larger steps stops before it, but knows that there are more
+            # a count in larger steps stops before it, but knows that there are more
+            tally.cells = limit
             tally.stopped_by = f"max_cells = {limit:,}"
         elif spent := budget.spent(tally.work, deadline):
             tally.stopped_by = spent
@@ -201,7 +214,11 @@ def announce_compilation(dispatcher: Any, what: str) -> None:
     module = dispatcher.py_func.__module__.split(".")[-1]
     function = dispatcher.py_func.__name__
     if sys.stderr.isatty() and not any(folder.glob(f"{module}.{function}-*.nbi")):
-        print(f"ftheta: compiling the kernel for {what}, once; it is kept on disk.", file=sys.stderr, flush=True)
+        print(
+            f"ftheta: compiling the kernel for {what}, once; it is kept on disk.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def forget_stale_code(folder: FilePath) -> None:

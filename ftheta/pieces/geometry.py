@@ -37,7 +37,9 @@ def facet_forms(cells: Cells, i: int) -> dict[int, Float[np.ndarray, "_"]]:
         form = form / np.linalg.norm(form[:-1])
         found[label] = form if form[:-1] @ centre + form[-1] >= 0 else -form
     tolerance = 1e-9 * float(np.abs(cells.vertices).max())
-    touching = {k: int((np.abs(corners @ f[:-1] + f[-1]) < tolerance).sum()) for k, f in found.items()}
+    touching = {
+        k: int((np.abs(corners @ f[:-1] + f[-1]) < tolerance).sum()) for k, f in found.items()
+    }
     return {k: f for k, f in found.items() if touching[k] >= cells.dimension}
 
 
@@ -88,7 +90,11 @@ def _interval_of(cells: Cells, t: float) -> int:
 
 
 def _nowhere(point: np.ndarray) -> UsageError:
-    return UsageError("The point lies in no cell.", got=point, remedy="take a point of the domain, or a larger budget")
+    return UsageError(
+        "The point lies in no cell.",
+        got=point,
+        remedy="take a point of the domain, or a larger budget",
+    )
 
 
 def _contains(cells: Cells, i: int, point: np.ndarray) -> bool:
@@ -145,14 +151,20 @@ def adjacency(cells: Cells) -> Int[np.ndarray, "pairs 3"]:
     return every[np.sort(once)]
 
 
-def facets(cells: Cells) -> tuple[Int[np.ndarray, "facets"], Int[np.ndarray, "facets"], Float[np.ndarray, "facets d"]]:
+def facets(
+    cells: Cells,
+) -> tuple[Int[np.ndarray, "facets"], Int[np.ndarray, "facets"], Float[np.ndarray, "facets d"]]:
     """All facets: the cell, the label, and the mean of the facet's corners."""
     count = np.diff(cells.ends)
     owner = np.repeat(np.arange(len(cells)), count)
     if cells.dimension == 1:
         return owner, cells.labels.astype(np.int64), cells.vertices
     if cells.dimension == 2:
-        return owner, cells.labels.astype(np.int64), 0.5 * (cells.vertices + cells.vertices[following(cells.ends)])
+        return (
+            owner,
+            cells.labels.astype(np.int64),
+            0.5 * (cells.vertices + cells.vertices[following(cells.ends)]),
+        )
     width = cells.labels.shape[1]
     rows = np.repeat(np.arange(len(owner)), width)
     flat = cells.labels.ravel().astype(np.int64)
@@ -162,14 +174,18 @@ def facets(cells: Cells) -> tuple[Int[np.ndarray, "facets"], Int[np.ndarray, "fa
     key = owner[rows] * (2 * cells.plan.neurons + 4096) + flat + 2048
     _, group = np.unique(key, return_inverse=True)
     size = np.bincount(group)
-    centre = np.column_stack([np.bincount(group, cells.vertices[rows, c]) / size for c in range(cells.dimension)])
+    centre = np.column_stack(
+        [np.bincount(group, cells.vertices[rows, c]) / size for c in range(cells.dimension)]
+    )
     first = np.full(len(size), len(rows))
     np.minimum.at(first, group, np.arange(len(rows)))
     real = size >= cells.dimension
     return owner[rows[first]][real], flat[first][real], centre[real]
 
 
-def number_linear_regions(cells: Cells, pairs: Int[np.ndarray, "pairs 3"]) -> Int[np.ndarray, "cells"]:
+def number_linear_regions(
+    cells: Cells, pairs: Int[np.ndarray, "pairs 3"]
+) -> Int[np.ndarray, "cells"]:
     """The number of the linear region of every cell: neighbours with the same affine map have the same number.
 
     `pairs` are the neighbours, as `adjacency` finds them.
@@ -181,14 +197,19 @@ def number_linear_regions(cells: Cells, pairs: Int[np.ndarray, "pairs 3"]) -> In
     reach = np.array([size_of(cells)] * cells.dimension + [1.0])
     with np.errstate(invalid="ignore"):
         gap = np.abs(maps[i] - maps[j])
-        surely = (gap * reach).max(axis=(1, 2), initial=0.0) > 2.01 * map_error(cells.plan, size_of(cells))
+        surely = (gap * reach).max(axis=(1, 2), initial=0.0) > 2.01 * map_error(
+            cells.plan, size_of(cells)
+        )
         gap = gap.max(axis=(1, 2), initial=0.0)
-    same = ~((gap > 1e-7 * np.maximum(size[i], size[j])) & surely)  # what is not surely different may be the same
+    # what is not surely different may be the same
+    same = ~((gap > 1e-7 * np.maximum(size[i], size[j])) & surely)
     if cells.certificate.is_certain and not isinstance(cells.domain, Polyline):
         ways = Ways(cells.plan)
         for row in np.flatnonzero(same):
             same[row] = _equal_maps(cells, ways, int(i[row]), int(j[row]))
-    graph = sparse.coo_array((np.ones(int(same.sum())), (i[same], j[same])), shape=(len(cells),) * 2)
+    graph = sparse.coo_array(
+        (np.ones(int(same.sum())), (i[same], j[same])), shape=(len(cells),) * 2
+    )
     return connected_components(graph, directed=False)[1]
 
 
@@ -197,9 +218,13 @@ def _equal_maps(cells: Cells, ways: Ways, i: int, j: int) -> bool:
     p = cells.pattern_number(i)
     q = cells.pattern_number(j)
     if (p ^ q).bit_count() == 1:
-        bits = np.unpackbits(cells.patterns[i].view(np.uint8), bitorder="little")[: cells.plan.neurons].astype(bool)
+        bits = np.unpackbits(cells.patterns[i].view(np.uint8), bitorder="little")[
+            : cells.plan.neurons
+        ].astype(bool)
         if not ways.may_lead_out((p ^ q).bit_length() - 1, bits):
             return True
     exact = cells.exact_forms
     layer = len(cells.plan.net.steps)
-    return all(exact.form(layer, k, p) == exact.form(layer, k, q) for k in range(cells.plan.outputs))
+    return all(
+        exact.form(layer, k, p) == exact.form(layer, k, q) for k in range(cells.plan.outputs)
+    )

@@ -19,7 +19,9 @@ BATCH = 1 << 17  # corners that are handled at once
 
 
 def volumes(
-    vertices: Float[np.ndarray, "corners d"], labels: Int[np.ndarray, "corners *facets"], ends: Int[np.ndarray, "e"]
+    vertices: Float[np.ndarray, "corners d"],
+    labels: Int[np.ndarray, "corners *facets"],
+    ends: Int[np.ndarray, "e"],
 ) -> Float[np.ndarray, "cells"]:
     """Of every cell, in float64: corners `ends[i]` to `ends[i+1]` of `vertices` belong to cell `i`.
 
@@ -71,7 +73,9 @@ def _by_flags(vertices: np.ndarray, labels: np.ndarray, ends: np.ndarray) -> np.
             owner.astype(np.uint64) << np.uint64(40)
         )
         _, face = np.unique(key, return_inverse=True)
-        middle = _means(np.tile(vertices, (len(chosen), 1)), face.ravel()).reshape(len(chosen), *vertices.shape)
+        middle = _means(np.tile(vertices, (len(chosen), 1)), face.ravel()).reshape(
+            len(chosen), *vertices.shape
+        )
         faces |= dict(zip(chosen, (middle - centre).transpose(0, 2, 1).copy()))
     total = np.zeros(len(vertices))
     corner = (vertices - centre).T.copy()
@@ -94,7 +98,8 @@ def _determinants(vectors: list[np.ndarray]) -> np.ndarray:
         return (a * np.cross(b, c, axis=0)).sum(axis=0)
     if len(vectors) == 4:
         p, q = (
-            [u[i] * v[j] - u[j] * v[i] for i, j in combinations(range(4), 2)] for u, v in (vectors[:2], vectors[2:])
+            [u[i] * v[j] - u[j] * v[i] for i, j in combinations(range(4), 2)]
+            for u, v in (vectors[:2], vectors[2:])
         )
         return p[0] * q[5] - p[1] * q[4] + p[2] * q[3] + p[3] * q[2] - p[4] * q[1] + p[5] * q[0]
     return np.linalg.det(np.stack(vectors).transpose(2, 0, 1))

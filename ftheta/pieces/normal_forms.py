@@ -26,11 +26,15 @@ def network_of(net: AnyNetwork) -> ReluNetwork:
         return net.in_floats()
     if not all(hasattr(net, name) for name in ("apply", "params", "example", "description")):
         remedy = "ft.load(file or module), ft.relu_form(function, example) or ReluNetwork.dense(weights, biases)"
-        raise UsageError("Pieces are those of a network.", got=f"a {type(net).__name__}", remedy=remedy)
+        raise UsageError(
+            "Pieces are those of a network.", got=f"a {type(net).__name__}", remedy=remedy
+        )
     form = normal_form(net)
     if form.network is None or form.refusal:
         remedy = "pieces are those of ReLU, leaky ReLU, max, abs, clip and affine maps"
-        raise SubjectError("The network is not piecewise affine.", where=net.name, got=form.refusal, remedy=remedy)
+        raise SubjectError(
+            "The network is not piecewise affine.", where=net.name, got=form.refusal, remedy=remedy
+        )
     return form.network
 
 
@@ -64,7 +68,11 @@ def normal_form(net: Any) -> Form:
     description that tells something else is not believed."""
     told: Description | None = net.description
     listed = is_realisation(net.apply, net.params, told)
-    if told is not None and listed and {layer.activation for layer in told.layers} <= {"relu", "identity"}:
+    if (
+        told is not None
+        and listed
+        and {layer.activation for layer in told.layers} <= {"relu", "identity"}
+    ):
         return Form(from_description(told))
     from ftheta.relu.reading.form import relu_form  # the tracer is slow to import
 
@@ -86,7 +94,9 @@ def relu_network(net: Any) -> Finding:
         return Finding.failed(form.refusal)
     neurons = sum(int(step.rectified.sum()) for step in form.network.steps)
     note = f"{neurons:,} ReLUs in {len(form.network.steps) - 1} hidden layers: {form.meaning}"
-    return Finding.proved(note, "each operation of the program was turned into such maps", basis=form.basis)
+    return Finding.proved(
+        note, "each operation of the program was turned into such maps", basis=form.basis
+    )
 
 
 def listed_form(net: Any) -> ReluNetwork | None:
@@ -119,7 +129,9 @@ def neurons_as_told(net: Any) -> Finding:
     note = f"ReLUs in the normal form: {_join_counts(found)}; in the list of layers: {_join_counts(listed)}"
     if found != listed:
         return Finding.failed(note, Enclosure.exact(sum(found)))
-    return Finding.proved(note, "counted in both", basis=Basis.EXACT if read.refusal else read.basis)
+    return Finding.proved(
+        note, "counted in both", basis=Basis.EXACT if read.refusal else read.basis
+    )
 
 
 def _join_counts(counts: list[int]) -> str:

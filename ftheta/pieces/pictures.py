@@ -32,7 +32,12 @@ LABELS = {
 
 
 def draw_complex(
-    cells: Cells, colour: Colour = "slope", *, output: int = 0, boundary: bool = False, data: Any = None
+    cells: Cells,
+    colour: Colour = "slope",
+    *,
+    output: int = 0,
+    boundary: bool = False,
+    data: Any = None,
 ) -> Chart:
     """The pieces, coloured by their steepest slope in the metric of the inputs, by their number of active neurons, by
     the value of an output at their centres, by linear region, or by class: cut where the class changes, so that each
@@ -43,11 +48,19 @@ def draw_complex(
     """
     if cells.dimension > 2:
         remedy = "take a Segment, a Polygon (a planar slice) or a box with at most two sides"
-        raise UsageError("Pieces are drawn on a line or in a plane.", got=f"d = {cells.dimension}", remedy=remedy)
+        raise UsageError(
+            "Pieces are drawn on a line or in a plane.", got=f"d = {cells.dimension}", remedy=remedy
+        )
     if colour not in LABELS:
-        raise UsageError("Pieces are not coloured by this.", got=colour, remedy=f"one of {', '.join(LABELS)}")
+        raise UsageError(
+            "Pieces are not coloured by this.", got=colour, remedy=f"one of {', '.join(LABELS)}"
+        )
     if data is not None and (colour != "class" or cells.dimension != 2):
-        raise UsageError("Rows are marked in the picture of classes in a plane.", got=colour, remedy='take "class"')
+        raise UsageError(
+            "Rows are marked in the picture of classes in a plane.",
+            got=colour,
+            remedy='take "class"',
+        )
     lines = _boundary_lines(cells) if boundary and cells.dimension == 2 else ()
     title = f"{len(cells):,} pieces" + ("" if cells.certificate.complete else " (not all)")
     if colour == "class":
@@ -87,10 +100,14 @@ def _draw_classes(cells: Cells, title: str, lines: tuple[Any, ...], data: Any) -
     marked = None if data is None else rows_among(cells, data)
     names = _class_names(cells.plan.outputs, () if marked is None else marked.classes)
     if marked is not None and marked.left_out:
-        title += f"; {len(marked.points):,} of {len(marked.points) + marked.left_out:,} rows lie here"
+        title += (
+            f"; {len(marked.points):,} of {len(marked.points) + marked.left_out:,} rows lie here"
+        )
     points = () if marked is None else marked.points
     polygons: Any = found.pieces
-    return _regions(cells, title, polygons, found.classes.astype(float), label, lines, names, points)
+    return _regions(
+        cells, title, polygons, found.classes.astype(float), label, lines, names, points
+    )
 
 
 def _class_names(outputs: int, known: Sequence[str]) -> tuple[str, ...]:
@@ -112,9 +129,13 @@ def _segments(pieces: Any) -> tuple[Any, ...]:
 
 def axes_of(domain: Polygon | Segment | Box) -> tuple[Axis, Axis]:
     """Names of the coordinates: those of the inputs, or steps from the first row to the second and the third."""
-    if not isinstance(domain, Polygon) or np.array_equal(domain.basis, np.eye(len(domain.basis))[:, :2]):
+    if not isinstance(domain, Polygon) or np.array_equal(
+        domain.basis, np.eye(len(domain.basis))[:, :2]
+    ):
         return Axis("x₁"), Axis("x₂")
-    return Axis("from the first row towards the second"), Axis("from the first row towards the third")
+    return Axis("from the first row towards the second"), Axis(
+        "from the first row towards the third"
+    )
 
 
 def _axes(cells: Cells) -> tuple[Axis, Axis]:
@@ -128,7 +149,11 @@ def _largest(cells: Cells) -> np.ndarray:
 
 
 def picture(
-    cells: Cells, title: str, colours: Real[np.ndarray, "cells"], label: str, lines: tuple[Any, ...] = ()
+    cells: Cells,
+    title: str,
+    colours: Real[np.ndarray, "cells"],
+    label: str,
+    lines: tuple[Any, ...] = (),
 ) -> Chart:
     """The cells as coloured polygons with lines over them; on a line the colours as a step curve."""
     if cells.dimension == 1:
@@ -138,7 +163,9 @@ def picture(
     return _regions(cells, title, polygons, colours[largest], label, lines)
 
 
-def _regions(cells: Cells, title: str, polygons: Any, colours: np.ndarray, label: str, *more: Any) -> Regions:
+def _regions(
+    cells: Cells, title: str, polygons: Any, colours: np.ndarray, label: str, *more: Any
+) -> Regions:
     """Polygons in the coordinates of the domain; `more` are lines, the names of classes, and points."""
     x, y = _axes(cells)
     return Regions(title, x, y, polygons, colours, label, *more)

@@ -42,13 +42,13 @@ class Weights(NamedTuple):
     pointer: np.ndarray
     index: np.ndarray
     offset: np.ndarray  # the steps' offsets; the offset of layer l begins at first[l]
-    neuron: np.ndarray  # number of each coordinate among the rectified ones; the total for those passed through
+    # number of each coordinate among the rectified ones; the total for those passed through
+    neuron: np.ndarray
     unit_layer: np.ndarray  # layer and coordinate of each neuron
     unit_coordinate: np.ndarray
     keys: np.ndarray  # Zobrist keys: the xor of those of the active neurons names a pattern
-    blur: (
-        np.ndarray
-    )  # relative error of the weights and the offset that lead to each coordinate: 0, or that of rounding
+    # relative error of weights and offset that lead to each coordinate: 0, or that of rounding
+    blur: np.ndarray
     norms: np.ndarray  # (L+1, 4): ‖W‖₂, ‖|W|‖₂, γ, ‖b‖₂ of each step, rounded up
 
 
@@ -139,7 +139,9 @@ def make_plan(net: ReluNetwork, chart: Chart) -> Plan:
 
 @cache
 def _keys(neurons: int) -> np.ndarray:
-    keys = np.random.default_rng(0x9E3779B97F4A7C15).integers(1, 2**63, size=neurons + 1, dtype=np.uint64)
+    keys = np.random.default_rng(0x9E3779B97F4A7C15).integers(
+        1, 2**63, size=neurons + 1, dtype=np.uint64
+    )
     keys[neurons] = 0  # coordinates that are passed through leave no trace in the name
     return keys
 
@@ -207,7 +209,9 @@ def spectral_norm(matrix: Any) -> float:
     tall = matrix if matrix.shape[0] >= matrix.shape[1] else matrix.T
     gram = tall.T @ tall if sparse.issparse(matrix) else _product(tall.T, tall)
     if sparse.issparse(gram):
-        return min(1.001 * sqrt(float(np.max(abs(gram).sum(axis=1), initial=0.0))), absolute_norm(matrix))
+        return min(
+            1.001 * sqrt(float(np.max(abs(gram).sum(axis=1), initial=0.0))), absolute_norm(matrix)
+        )
     rounding = 1e-12 * frobenius(matrix) ** 2  # ‖fl(WᵀW) − WᵀW‖ ≤ γ ‖W‖_F²
     return 1.001 * sqrt(sqrt(frobenius(_product(gram, gram))) + rounding)
 
@@ -224,4 +228,5 @@ def absolute_norm(matrix: Any) -> float:
     r"""$\||W|\|_2\le\sqrt{\|W\|_1\|W\|_\infty}$, rounded up."""
     magnitude = abs(matrix)
     columns, rows = (float(magnitude.sum(axis=axis).max(initial=0.0)) for axis in (0, 1))
-    return 1.001 * sqrt(columns) * sqrt(rows) + 1e-290  # covers weights so small that their rounding is not relative
+    # covers weights so small that their rounding is not relative
+    return 1.001 * sqrt(columns) * sqrt(rows) + 1e-290

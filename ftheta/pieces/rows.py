@@ -33,8 +33,16 @@ def rows_among(cells: Cells, data: Any) -> Marked:
     x = x.reshape(len(x), -1)
     wanted = len(cells.plan.chart.origin)
     if x.shape[1] != wanted:
-        raise UsageError("The rows are no inputs of the network.", got=f"{x.shape[1]} numbers", remedy=f"give {wanted}")
-    classes = np.full(len(x), UNKNOWN) if labels is None else class_numbers(labels, len(x), cells.plan.outputs)
+        raise UsageError(
+            "The rows are no inputs of the network.",
+            got=f"{x.shape[1]} numbers",
+            remedy=f"give {wanted}",
+        )
+    classes = (
+        np.full(len(x), UNKNOWN)
+        if labels is None
+        else class_numbers(labels, len(x), cells.plan.outputs)
+    )
     t, inside = _coordinates(cells, x)
     values = np.asarray(cells.plan.net(x[inside])).reshape(int(inside.sum()), -1)
     given = values.argmax(axis=1) if cells.plan.outputs > 1 else (values[:, 0] > 0).astype(int)
@@ -67,6 +75,8 @@ def _coordinates(cells: Cells, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inside = np.abs(chart(t) - x).max(axis=1) <= _NEAR * size
     corners = cells.domain.corners  # type: ignore[union-attr]
     room = _NEAR * np.abs(corners).max() ** 2
-    for a, b in zip(corners, np.roll(corners, -1, axis=0)):  # anticlockwise: the inside is to the left of each side
+    for a, b in zip(
+        corners, np.roll(corners, -1, axis=0)
+    ):  # anticlockwise: the inside is to the left of each side
         inside &= (b[0] - a[0]) * (t[:, 1] - a[1]) - (b[1] - a[1]) * (t[:, 0] - a[0]) >= -room
     return t, inside

@@ -52,9 +52,13 @@ def pieces(
         total = total.plus(part.tally)
         if not part.tally.complete:
             break
-    certificate = Certificate.of(total, exact is not False, domain_volume(domain), parts[0].plan.net)
+    certificate = Certificate.of(
+        total, exact is not False, domain_volume(domain), parts[0].plan.net
+    )
     whole = _assemble(parts[0].plan, domain, chunks, certificate)
-    return _sharpen_corners(whole) if exact == "auto" and not isinstance(domain, Polyline) else whole
+    return (
+        _sharpen_corners(whole) if exact == "auto" and not isinstance(domain, Polyline) else whole
+    )
 
 
 def count_pieces(
@@ -108,7 +112,14 @@ def _assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Cert
     if not chunks:
         empty = np.zeros(0)
         words = np.zeros((0, plan.words), np.uint64)
-        none = (np.zeros((0, d)), empty, empty.astype(np.int32), np.zeros(1, np.int64), empty.astype(np.uint64), words)
+        none = (
+            np.zeros((0, d)),
+            empty,
+            empty.astype(np.int32),
+            np.zeros(1, np.int64),
+            empty.astype(np.uint64),
+            words,
+        )
         return Complex(plan, domain, *none, certificate, None)
     if isinstance(domain, Box) and d > LARGEST_BOX:
         return PointComplex(plan, domain, chunks, certificate)
@@ -118,7 +129,14 @@ def _assemble(plan: Plan, domain: Domain, chunks: list[Chunk], certificate: Cert
     ends = np.concatenate([[0], *(chunk.ends[1:] + shift for chunk, shift in zip(chunks, shifts))])
     join = lambda name: _join([getattr(chunk, name) for chunk in chunks])
     maps = None if chunks[0].maps is None else join("maps")
-    arrays = (join("vertices"), join("radius"), _join(labels), ends, join("names"), join("patterns"))
+    arrays = (
+        join("vertices"),
+        join("radius"),
+        _join(labels),
+        ends,
+        join("names"),
+        join("patterns"),
+    )
     return Complex(plan, domain, *arrays, certificate, maps)
 
 

@@ -16,7 +16,8 @@ from .plan import Plan, make_plan
 from .signs import exact_body
 
 Exactness: TypeAlias = bool | Literal["auto"]
-LP_COUNTS_FASTER = 6  # from this dimension on, linear programs decide faster than the corners of cells
+# from this dimension on, linear programs decide faster than the corners of cells
+LP_COUNTS_FASTER = 6
 
 
 @dataclass(eq=False)
@@ -49,7 +50,8 @@ def checked_arguments(net: Any, domain: Any, exact: Any) -> ReluNetwork:
         raise UsageError('exact is True, False or "auto".', got=exact)
     if isinstance(net, ReluNetwork):
         return net
-    from .normal_forms import network_of  # reads networks of other kinds, whose package waits for JAX
+    # reads networks of other kinds, whose package waits for JAX
+    from .normal_forms import network_of
 
     return network_of(net)
 
@@ -62,7 +64,14 @@ def checked_workers(workers: Any) -> int:
 
 
 def begin(
-    net: Any, domain: Domain, exact: Exactness, budget: Budget, *, store: bool, maps: bool, workers: int = 1
+    net: Any,
+    domain: Domain,
+    exact: Exactness,
+    budget: Budget,
+    *,
+    store: bool,
+    maps: bool,
+    workers: int = 1,
 ) -> list[Enumeration]:
     """The enumerations that make up a domain: one, or one for every segment of a polyline."""
     form = checked_arguments(net, domain, exact)
@@ -84,13 +93,17 @@ def _begin(
 ) -> Enumeration:
     plan = make_plan(net, domain.chart)
     if isinstance(domain, Space):
-        raise UsageError("Pieces of all of space are counted, not stored.", remedy="count_pieces(net, Space(d))")
+        raise UsageError(
+            "Pieces of all of space are counted, not stored.", remedy="count_pieces(net, Space(d))"
+        )
     if exact == "auto" and not plan.is_in_range(_size(domain)):
         exact = True  # float64 would overflow, or lose everything to underflow
     if exact is True and plan.dimension > LARGEST_BOX:
         from .methods.lp import LPKernel
 
-        kernel = LPKernel(plan, domain, ask=True, store=store, maps=maps, rational=True, deadline=deadline)
+        kernel = LPKernel(
+            plan, domain, ask=True, store=store, maps=maps, rational=True, deadline=deadline
+        )
         return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
     if exact is True:
         from .methods.rational import RationalEnumeration, chunks, initial_vertices
@@ -102,13 +115,17 @@ def _begin(
     if workers > 1 and getattr(kernel, "can_be_shared", False):
         from .methods.workers import enumerate_together
 
-        return Enumeration(plan, kernel.tally, enumerate_together(kernel, workers, budget, deadline))
+        return Enumeration(
+            plan, kernel.tally, enumerate_together(kernel, workers, budget, deadline)
+        )
     return Enumeration(plan, kernel.tally, enumerate_cells(kernel, budget, deadline))
 
 
 def _size(domain: Any) -> float:
     """The largest coordinate."""
-    ends = np.concatenate([domain.lower, domain.upper]) if isinstance(domain, Box) else domain.corners
+    ends = (
+        np.concatenate([domain.lower, domain.upper]) if isinstance(domain, Box) else domain.corners
+    )
     return float(np.abs(ends).max())
 
 

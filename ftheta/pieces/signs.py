@@ -92,9 +92,13 @@ class _ExactStep:
         if self.sparse:
             ends = matrix.indptr.tolist()
             columns = matrix.indices.tolist()
-            self.rows: list[Any] = [list(zip(columns[a:b], entries[a:b])) for a, b in pairwise(ends)]
+            self.rows: list[Any] = [
+                list(zip(columns[a:b], entries[a:b])) for a, b in pairwise(ends)
+            ]
         else:
-            self.rows = [fmpz_mat(1, n, entries[k * n : (k + 1) * n]) for k in range(matrix.shape[0])]
+            self.rows = [
+                fmpz_mat(1, n, entries[k * n : (k + 1) * n]) for k in range(matrix.shape[0])
+            ]
 
     def row(self, k: int, state: "_State") -> Form:
         """The form of coordinate `k` from the (masked) state before."""
@@ -153,7 +157,9 @@ class ExactForms:
             denominator = self.steps[-1].denominator
         weights = plan.weights
         self._numbers = [
-            weights.neuron[weights.first[layer] : weights.first[layer] + weights.sizes[layer]].tolist()
+            weights.neuron[
+                weights.first[layer] : weights.first[layer] + weights.sizes[layer]
+            ].tolist()
             for layer in range(len(weights.sizes))
         ]
         self._ends = [0]  # neurons in the layers up to each one
@@ -201,7 +207,10 @@ def common_zero(forms: Sequence[Sequence[int]]) -> tuple[int, ...]:
     if d == 2:
         (a, b, c), (p, q, r) = forms
         return b * r - c * q, c * p - a * r, a * q - b * p
-    minors = (fmpz_mat([[fmpz(x) for j, x in enumerate(form) if j != i] for form in forms]).det() for i in range(d + 1))
+    minors = (
+        fmpz_mat([[fmpz(x) for j, x in enumerate(form) if j != i] for form in forms]).det()
+        for i in range(d + 1)
+    )
     return tuple(int(m) if i % 2 == 0 else -int(m) for i, m in enumerate(minors))
 
 

@@ -13,7 +13,11 @@ MOST_PRODUCTS = 4_000_000_000  # cells times weights, where the network is evalu
 
 
 def slice_of(
-    inputs: int, data: Real[np.ndarray, "n *shape"] | None, rng: np.random.Generator, radius: float, centre: float = 0.0
+    inputs: int,
+    data: Real[np.ndarray, "n *shape"] | None,
+    rng: np.random.Generator,
+    radius: float,
+    centre: float = 0.0,
 ) -> Polygon | Segment:
     r"""A square in the plane through three rows of the data, with `radius` to spare around them; without data the
     square of half-width `radius` around `centre` in the first two coordinates; a segment where there is one input."""
@@ -34,5 +38,11 @@ def slice_of(
 
 def storable(net: ReluNetwork, max_cells: int) -> int:
     """No more cells than whose affine maps on a plane can be kept, and compared with the network in some seconds."""
-    weights = sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in net.steps)
-    return min(max_cells, max(1, MOST_NUMBERS // (3 * net.widths[-1])), max(1, MOST_PRODUCTS // max(weights, 1)))
+    weights = sum(
+        step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in net.steps
+    )
+    return min(
+        max_cells,
+        max(1, MOST_NUMBERS // (3 * net.widths[-1])),
+        max(1, MOST_PRODUCTS // max(weights, 1)),
+    )

@@ -19,7 +19,11 @@ def parse_seconds(words: str | float) -> float:
     match = _WORDS.fullmatch(str(words).strip().lower())
     value = float(match[1]) * _UNITS[match[2] or ""] if match else 0.0
     if not (isfinite(value) and value > 0):
-        raise UsageError("A budget is a positive time.", got=words, remedy="write 60s, 2m, 1h or a number of seconds")
+        raise UsageError(
+            "A budget is a positive time.",
+            got=words,
+            remedy="write 60s, 2m, 1h or a number of seconds",
+        )
     return value
 
 

@@ -26,8 +26,13 @@ def compiled_kept() -> dict[str, str]:
     folder = named or cache_folder("compiled")
     if folder is None:
         return {}
-    usual = {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05", "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0"}
-    return {"JAX_COMPILATION_CACHE_DIR": str(folder)} | {key: os.environ.get(key, usual[key]) for key in usual}
+    usual = {
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.05",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "0",
+    }
+    return {"JAX_COMPILATION_CACHE_DIR": str(folder)} | {
+        key: os.environ.get(key, usual[key]) for key in usual
+    }
 
 
 def trim(folder: Path, most: int) -> None:

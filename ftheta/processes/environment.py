@@ -12,9 +12,16 @@ from pathlib import Path
 
 from .caching import compiled_kept
 
-_THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_THREADS = (
+    "NPROC",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
 _ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
-UNTRACED = {"JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0"}  # lines of Python that a compiled program names for each operation
+# lines of Python that a compiled program names for each operation
+UNTRACED = {"JAX_TRACEBACK_IN_LOCATIONS_LIMIT": "0"}
 MEMORY = "FTHETA_WORKER_MEMORY"  # bytes that the worker may take
 DIES_WITH_PARENT = "FTHETA_WORKER_DIES_WITH_PARENT"
 

@@ -124,7 +124,12 @@ def watch() -> None:
     """Watch the key from now on, in the main thread of a command; a process that ignores Ctrl-C goes on doing so."""
     global _watch
     main = threading.current_thread() is threading.main_thread()
-    if _watch is None and main and os.name == "posix" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    if (
+        _watch is None
+        and main
+        and os.name == "posix"
+        and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+    ):
         _watch = _Watch()
         _watch.start()
 
@@ -148,7 +153,9 @@ def heed() -> None:
     rang = _watch.alarm is not None and _watch.alarm.rang
     if _watch.alarm is not None:
         _watch.alarm.heeded = rang
-    if _watch.pressed or not rang:  # after an alarm, a press that is still to come is another matter
+    if (
+        _watch.pressed or not rang
+    ):  # after an alarm, a press that is still to come is another matter
         _watch.heeded = True
 
 
@@ -183,7 +190,8 @@ def alarm_at(end: float) -> Iterator[Alarm]:
             raise Interrupted
 
     watch.alarm = alarm
-    signal.signal(signal.SIGALRM, ring)  # it stays: a signal on its way at the end finds that the alarm is over
+    # it stays: a signal on its way at the end finds that the alarm is over
+    signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, max(end - clock(), TICK), TICK)
     try:
         yield alarm
@@ -235,7 +243,11 @@ def _would_be_lost(frame: FrameType | None) -> bool:
     collecting = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         code = frame.f_code
-        if code in collecting or code.co_name == "__del__" or code.co_qualname.startswith("ExtensionFileLoader."):
+        if (
+            code in collecting
+            or code.co_name == "__del__"
+            or code.co_qualname.startswith("ExtensionFileLoader.")
+        ):
             return True
         frame = frame.f_back
     return False

@@ -46,7 +46,9 @@ class Channel:
             os._exit(0)
 
 
-def connect(on_frame: Callable[[Frame], bool] = lambda frame: False, on_interrupt: Any = signal.SIG_IGN) -> Channel:
+def connect(
+    on_frame: Callable[[Frame], bool] = lambda frame: False, on_interrupt: Any = signal.SIG_IGN
+) -> Channel:
     """Make this process a worker, and return its line to the client.
 
     `on_frame` is called for each message as it comes in, in a thread of its own, and returns whether it has dealt with

@@ -61,7 +61,9 @@ class Worker:
         environment = worker_environment(temporary)
         if memory is not None:
             environment[MEMORY] = str(memory)
-        if threading.current_thread() is threading.main_thread():  # else it would end with this thread
+        if (
+            threading.current_thread() is threading.main_thread()
+        ):  # else it would end with this thread
             environment[DIES_WITH_PARENT] = "1"
         self._on_message = on_message
         self._longest = longest

@@ -147,7 +147,10 @@ def pad(net: N, depth: int) -> N:
     given = parts(net)
     more = depth - len(given)
     if more < 0:
-        raise SubjectError("Padding cannot make a network shallower.", got=f"{len(given)} affine maps, wanted {depth}")
+        raise SubjectError(
+            "Padding cannot make a network shallower.",
+            got=f"{len(given)} affine maps, wanted {depth}",
+        )
     if more == 0:
         return net
     m = net.widths[-1]
@@ -169,7 +172,9 @@ def parallel(*nets: N) -> N:
     r"""$(x_1,\dots,x_n)\mapsto(f_1(x_1),\dots,f_n(x_n))$ with block-diagonal weights; shallower ones are padded."""
     algebra = alike(nets)
     layers = zip(*map(parts, level(nets)))
-    return nets[0].rebuilt([_side_by_side(algebra, layer, shared=False) for layer in layers], *nets[1:])
+    return nets[0].rebuilt(
+        [_side_by_side(algebra, layer, shared=False) for layer in layers], *nets[1:]
+    )
 
 
 @_without_rounding
@@ -177,10 +182,14 @@ def stack(*nets: N) -> N:
     r"""$x\mapsto(f_1(x),\dots,f_n(x))$: one input for all; shallower ones are padded."""
     algebra = alike(nets)
     if len({net.widths[0] for net in nets}) > 1:
-        raise SubjectError("Networks stacked on one input need equal input sizes.", got=[n.widths[0] for n in nets])
+        raise SubjectError(
+            "Networks stacked on one input need equal input sizes.", got=[n.widths[0] for n in nets]
+        )
     first, *others = zip(*map(parts, level(nets)))
     top = _side_by_side(algebra, first, shared=True)
-    return nets[0].rebuilt([top, *(_side_by_side(algebra, layer, shared=False) for layer in others)], *nets[1:])
+    return nets[0].rebuilt(
+        [top, *(_side_by_side(algebra, layer, shared=False) for layer in others)], *nets[1:]
+    )
 
 
 @_without_rounding
@@ -189,7 +198,9 @@ def combination(coefficients: Sequence[Number], nets: Sequence[N]) -> N:
     algebra = alike(nets)
     sizes = {net.widths[-1] for net in nets}
     if len(sizes) > 1 or len(coefficients) != len(nets):
-        raise SubjectError("A sum needs networks of one output size, one coefficient each.", got=sorted(sizes))
+        raise SubjectError(
+            "A sum needs networks of one output size, one coefficient each.", got=sorted(sizes)
+        )
     one = algebra.eye(sizes.pop())
     total = algebra.beside([algebra.scale(_number(algebra, c), one) for c in coefficients])
     return postcompose(stack(*nets), total)
@@ -210,7 +221,9 @@ def precompose(net: N, A: Any, b: Any = None) -> N:
     M = algebra.matrix(A)
     (B, c, mask) = parts(net)[0]
     if M.shape[0] != B.shape[1]:
-        raise SubjectError("The affine map does not fit the input.", got=f"{M.shape} before {B.shape}")
+        raise SubjectError(
+            "The affine map does not fit the input.", got=f"{M.shape} before {B.shape}"
+        )
     shift = algebra.vector([0] * M.shape[0] if b is None else b)
     return net.rebuilt([(*_merge(algebra, B, M, shift, c), mask), *parts(net)[1:]])
 
@@ -222,7 +235,9 @@ def postcompose(net: N, A: Any, b: Any = None) -> N:
     M = algebra.matrix(A)
     (B, c, _) = parts(net)[-1]
     if M.shape[1] != B.shape[0]:
-        raise SubjectError("The affine map does not fit the output.", got=f"{M.shape} after {B.shape}")
+        raise SubjectError(
+            "The affine map does not fit the output.", got=f"{M.shape} after {B.shape}"
+        )
     shift = algebra.vector([0] * M.shape[0] if b is None else b)
     last = (*_merge(algebra, M, B, c, shift), np.zeros(M.shape[0], bool))
     return net.rebuilt([*parts(net)[:-1], last])

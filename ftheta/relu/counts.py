@@ -57,17 +57,35 @@ def firing(net: ReluNetwork | ExactNetwork, lower: Sequence[Any], upper: Sequenc
     Sound: in rationals without rounding, in float64 with the error of each sum added outward. Not complete: a neuron
     left undecided may still be dead; exact pieces decide.
     """
-    if len(lower) != net.widths[0] or len(upper) != net.widths[0] or any(a > b for a, b in zip(lower, upper)):
-        raise SubjectError("A box needs one lower and one larger upper end for every input.", got=(lower, upper))
-    bounds = _exact_bounds(net, lower, upper) if isinstance(net, ExactNetwork) else _float_bounds(net, lower, upper)
+    if (
+        len(lower) != net.widths[0]
+        or len(upper) != net.widths[0]
+        or any(a > b for a, b in zip(lower, upper))
+    ):
+        raise SubjectError(
+            "A box needs one lower and one larger upper end for every input.", got=(lower, upper)
+        )
+    bounds = (
+        _exact_bounds(net, lower, upper)
+        if isinstance(net, ExactNetwork)
+        else _float_bounds(net, lower, upper)
+    )
     masks = [step.rectified for step in net.steps]
     return Firing(
-        tuple(np.array([bool(b <= 0) for b in hi], bool) & mask for (_, hi), mask in zip(bounds, masks)),
-        tuple(np.array([bool(a >= 0) for a in lo], bool) & mask for (lo, _), mask in zip(bounds, masks)),
+        tuple(
+            np.array([bool(b <= 0) for b in hi], bool) & mask
+            for (_, hi), mask in zip(bounds, masks)
+        ),
+        tuple(
+            np.array([bool(a >= 0) for a in lo], bool) & mask
+            for (lo, _), mask in zip(bounds, masks)
+        ),
     )
 
 
-def _exact_bounds(net: ExactNetwork, lower: Sequence[Any], upper: Sequence[Any]) -> list[tuple[Any, Any]]:
+def _exact_bounds(
+    net: ExactNetwork, lower: Sequence[Any], upper: Sequence[Any]
+) -> list[tuple[Any, Any]]:
     lo = vector(lower)
     hi = vector(upper)
     zero = fmpq(0)
@@ -75,7 +93,9 @@ def _exact_bounds(net: ExactNetwork, lower: Sequence[Any], upper: Sequence[Any])
     for step in net.steps:
         rows = list(zip(step.matrix.rows, step.offset))
         low = [sum((a * (lo[j] if a > 0 else hi[j]) for j, a in row.items()), b) for row, b in rows]
-        high = [sum((a * (hi[j] if a > 0 else lo[j]) for j, a in row.items()), b) for row, b in rows]
+        high = [
+            sum((a * (hi[j] if a > 0 else lo[j]) for j, a in row.items()), b) for row, b in rows
+        ]
         bounds.append((low, high))
         lo = tuple(max(v, zero) if r else v for v, r in zip(low, step.rectified))
         hi = tuple(max(v, zero) if r else v for v, r in zip(high, step.rectified))
@@ -89,7 +109,9 @@ def _outward(ends: Sequence[Any], towards: float) -> np.ndarray:
     return np.where(is_float, nearest, np.nextafter(nearest, towards))
 
 
-def _float_bounds(net: ReluNetwork, lower: Sequence[Any], upper: Sequence[Any]) -> list[tuple[Any, Any]]:
+def _float_bounds(
+    net: ReluNetwork, lower: Sequence[Any], upper: Sequence[Any]
+) -> list[tuple[Any, Any]]:
     r"""A sum of $n$ products errs by at most $\gamma_{n+1}(\sum|a_kz_k|+|b|)$; twice that covers its own rounding."""
     lo = _outward(lower, -np.inf)
     hi = _outward(upper, np.inf)
@@ -100,7 +122,10 @@ def _float_bounds(net: ReluNetwork, lower: Sequence[Any], upper: Sequence[Any]) 
         negative = A.minimum(0)
         terms = int(np.diff(A.indptr).max(initial=0)) + 2
         gamma = 2 * terms * UNIT / (1 - terms * UNIT)
-        slack = gamma * (abs(A) @ np.maximum(abs(lo), abs(hi)) + abs(step.offset)) + terms * np.finfo(np.float64).tiny
+        slack = (
+            gamma * (abs(A) @ np.maximum(abs(lo), abs(hi)) + abs(step.offset))
+            + terms * np.finfo(np.float64).tiny
+        )
         low = np.nextafter(positive @ lo + negative @ hi + step.offset - slack, -np.inf)
         high = np.nextafter(positive @ hi + negative @ lo + step.offset + slack, np.inf)
         bounds.append((low, high))

@@ -17,7 +17,9 @@ def to_description(net: ReluNetwork) -> Description:
             remedy="save it in the format of steps, or export it to equinox",
         )
     words = ["relu"] * (len(net.steps) - 1) + ["identity"]
-    return Description(tuple(Dense(step.dense(), step.offset, word) for step, word in zip(net.steps, words)))
+    return Description(
+        tuple(Dense(step.dense(), step.offset, word) for step, word in zip(net.steps, words))
+    )
 
 
 def describe_layers(net: ExactNetwork) -> Description:
@@ -25,7 +27,9 @@ def describe_layers(net: ExactNetwork) -> Description:
     found = round_weights(net)
     if not found.is_exact:
         got = f"an error of {found.largest_error:.3g} in a weight"
-        raise SubjectError("Only a network of float64 weights is a list of layers without loss.", got=got)
+        raise SubjectError(
+            "Only a network of float64 weights is a list of layers without loss.", got=got
+        )
     return to_description(found.network)
 
 

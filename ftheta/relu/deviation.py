@@ -25,12 +25,16 @@ def multiply_up(matrix: Any, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "m"
     r"""No less than $|A|x$ for $x\ge0$ and a dense or sparse matrix, of numbers that may each be off by a unit in the
     last place."""
     found = np.asarray(np.abs(matrix) @ x).ravel()
-    terms = np.asarray((matrix != 0) @ (x != 0).astype(np.float64)).ravel()  # products that are not 0
+    terms = np.asarray(
+        (matrix != 0) @ (x != 0).astype(np.float64)
+    ).ravel()  # products that are not 0
     return np.where(terms > 0, found * (1 + 4 * (matrix.shape[1] + 4) * U) + TINY, 0.0)
 
 
 def bound_replacement(
-    net: ReluNetwork, kept: Sequence[Bool[np.ndarray, "_n"]], errors: Sequence[Float[np.ndarray, "_n"]]
+    net: ReluNetwork,
+    kept: Sequence[Bool[np.ndarray, "_n"]],
+    errors: Sequence[Float[np.ndarray, "_n"]],
 ) -> Float[np.ndarray, "outputs"]:
     """The deviation of each output at most, if of each hidden step the neurons that are not `kept` are replaced by
     constants which their outputs are within `errors` of."""
@@ -56,8 +60,12 @@ def _bound_shift(step: Step, rounded: Step, size: np.ndarray) -> np.ndarray:
     row that float64 cannot hold is off by half a unit more."""
     unit = np.zeros(len(step.offset))
     unit[list(step.long_rows)] = 2 * U
-    weights = multiply_up(step.matrix - rounded.matrix, size) + unit * multiply_up(step.matrix, size)
-    return (weights + np.abs(step.offset - rounded.offset) + unit * np.abs(step.offset)) * (1 + 8 * U)
+    weights = multiply_up(step.matrix - rounded.matrix, size) + unit * multiply_up(
+        step.matrix, size
+    )
+    return (weights + np.abs(step.offset - rounded.offset) + unit * np.abs(step.offset)) * (
+        1 + 8 * U
+    )
 
 
 def to_precision(net: ReluNetwork, dtype: str) -> ReluNetwork:
@@ -67,7 +75,9 @@ def to_precision(net: ReluNetwork, dtype: str) -> ReluNetwork:
         with np.errstate(over="ignore"):
             found = array.astype(dtype).astype(np.float64)
         if not np.isfinite(found.data if is_sparse(found) else found).all():
-            raise SubjectError("A weight does not fit the precision.", got=dtype, remedy="use float64")
+            raise SubjectError(
+                "A weight does not fit the precision.", got=dtype, remedy="use float64"
+            )
         return found
 
     steps = [Step(convert(step.matrix), convert(step.offset), step.rectified) for step in net.steps]

@@ -40,7 +40,10 @@ def soft_threshold(threshold: Number, n: int = 1) -> ExactNetwork:
     net = identity(n)
     hidden, last = net.steps
     return net.rebuilt(
-        [(hidden.matrix, [-level] * (2 * n), hidden.rectified), (last.matrix, last.offset, last.rectified)]
+        [
+            (hidden.matrix, [-level] * (2 * n), hidden.rectified),
+            (last.matrix, last.offset, last.rectified),
+        ]
     )
 
 
@@ -72,7 +75,9 @@ def repu_power(x: Any, p: int) -> Any:
     return max(x, zero) ** p + (-1) ** p * max(-x, zero) ** p
 
 
-def ista_step(matrix: Sequence[Sequence[Number]], data: Sequence[Number], step: Number, weight: Number) -> ExactNetwork:
+def ista_step(
+    matrix: Sequence[Sequence[Number]], data: Sequence[Number], step: Number, weight: Number
+) -> ExactNetwork:
     r"""$x\mapsto S_{\tau\lambda}\big(x-\tau A^\top(Ax-y)\big)$, a step of ISTA for $\frac12\|Ax-y\|^2+\lambda\|x\|_1$.
 
     `matrix` is $A$, `data` $y$, `step` $\tau$, `weight` $\lambda$. One hidden layer, two neurons a coordinate.
@@ -82,7 +87,9 @@ def ista_step(matrix: Sequence[Sequence[Number]], data: Sequence[Number], step: 
     n = len(A[0])
     y = [rational(v) for v in data]
     if len(y) != len(A):
-        raise UsageError("The data have another length than the matrix has rows.", got=f"{len(y)} and {len(A)}")
+        raise UsageError(
+            "The data have another length than the matrix has rows.", got=f"{len(y)} and {len(A)}"
+        )
     gram = [[sum((row[i] * row[j] for row in A), rational(0)) for j in range(n)] for i in range(n)]
     move = [[int(i == j) - tau * gram[i][j] for j in range(n)] for i in range(n)]
     pull = [tau * sum((row[i] * v for row, v in zip(A, y)), rational(0)) for i in range(n)]

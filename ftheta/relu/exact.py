@@ -32,7 +32,9 @@ class _Kept:
         self._found = OrderedDict[bytes, tuple[ExactNetwork, int]]()
 
     def find(self, net: ReluNetwork) -> ExactNetwork:
-        size = sum(step.matrix.nnz if is_sparse(step.matrix) else step.matrix.size for step in net.steps)
+        size = sum(
+            step.matrix.nnz if is_sparse(step.matrix) else step.matrix.size for step in net.steps
+        )
         if size > MOST_KEPT or net.is_long:
             return net.in_rationals()
         key = _digest(net)
@@ -85,7 +87,10 @@ def from_description(description: Description) -> ReluNetwork:
             got=", ".join(sorted(words)),
             remedy="replace the activation by a piecewise-affine one",
         )
-    steps = [Step(y.weight, y.bias, np.full(len(y.bias), y.activation == "relu")) for y in description.layers]
+    steps = [
+        Step(y.weight, y.bias, np.full(len(y.bias), y.activation == "relu"))
+        for y in description.layers
+    ]
     if steps[-1].rectified.any():
         m = len(steps[-1].offset)
         steps.append(Step(np.eye(m), np.zeros(m), np.zeros(m, bool)))
@@ -100,6 +105,8 @@ def round_weights(net: ExactNetwork) -> Rounded:
         offset = np.array([nearest(b) for b in step.offset], np.float64)
         steps.append(Step(compact_rows(step.matrix), offset, step.rectified))
         numbers = (*step.offset, *(a for row in step.matrix.rows for a in row.values()))
-        errors.append(max((abs(fraction(a) - Fraction(nearest(a))) for a in numbers), default=Fraction(0)))
+        errors.append(
+            max((abs(fraction(a) - Fraction(nearest(a))) for a in numbers), default=Fraction(0))
+        )
     error = max(errors)
     return Rounded(ReluNetwork(tuple(steps)), error == 0, float(error))

@@ -53,7 +53,11 @@ def to_equinox(net: ReluNetwork) -> ReluModule:
 
 
 def _jax_matrix(matrix: Any) -> Any:
-    return jax_sparse.BCOO.from_scipy_sparse(matrix) if sparse.issparse(matrix) else jnp.asarray(matrix)
+    return (
+        jax_sparse.BCOO.from_scipy_sparse(matrix)
+        if sparse.issparse(matrix)
+        else jnp.asarray(matrix)
+    )
 
 
 def save(net: ReluNetwork, path: Path) -> None:
@@ -67,7 +71,12 @@ def save(net: ReluNetwork, path: Path) -> None:
     arrays: dict[str, Any] = {"format": np.array(FORMAT), "steps": np.array(len(net.steps))}
     for i, step in enumerate(net.steps):
         A = sparse.csr_array(step.matrix)
-        arrays |= {f"data{i}": A.data, f"indices{i}": A.indices, f"indptr{i}": A.indptr, f"shape{i}": np.array(A.shape)}
+        arrays |= {
+            f"data{i}": A.data,
+            f"indices{i}": A.indices,
+            f"indptr{i}": A.indptr,
+            f"shape{i}": np.array(A.shape),
+        }
         arrays |= {f"offset{i}": step.offset, f"rectified{i}": step.rectified}
     np.savez_compressed(path, **arrays)
 
@@ -101,7 +110,11 @@ def steps_of(arrays: dict[str, np.ndarray], where: str) -> ReluNetwork:
 
 
 def _step(arrays: dict[str, np.ndarray], i: int) -> Step:
-    parts = (files.real(arrays[f"data{i}"], f"data{i}"), arrays[f"indices{i}"], arrays[f"indptr{i}"])
+    parts = (
+        files.real(arrays[f"data{i}"], f"data{i}"),
+        arrays[f"indices{i}"],
+        arrays[f"indptr{i}"],
+    )
     shape = tuple(int(n) for n in arrays[f"shape{i}"])
     if max(shape) > MAX_WIDTH:
         raise ValueError(f"a matrix of shape {shape}")

@@ -19,7 +19,8 @@ ZERO = fmpq(0)
 
 def value(form: Form, x: Point) -> fmpq:
     r"""The affine form $(a_1,\dots,a_d,b)$ at the point $x$: $\langle a,x\rangle+b$."""
-    return sum(map(mul, form, x), form[-1])  # `map` stops where x ends, and loops in C: this is called a million times
+    # `map` stops where x ends, and loops in C: this is called a million times
+    return sum(map(mul, form, x), form[-1])
 
 
 def plus(f: Form, g: Form, c: int = 1) -> Form:
@@ -42,7 +43,9 @@ def barycentric(simplex: Simplex) -> tuple[Form, ...]:
     corner = fmpq_mat([[*x, fmpq(1)] for x in simplex])
     if corner.det() == 0:
         raise SubjectError(
-            "A simplex is flat.", got=[[str(t) for t in x] for x in simplex], remedy="drop simplices of volume zero"
+            "A simplex is flat.",
+            got=[[str(t) for t in x] for x in simplex],
+            remedy="drop simplices of volume zero",
         )
     inverse = corner.inv().table()
     return tuple(tuple(row[i] for row in inverse) for i in range(len(simplex)))
@@ -50,7 +53,10 @@ def barycentric(simplex: Simplex) -> tuple[Form, ...]:
 
 def interpolant(simplex: Simplex, values: Sequence[fmpq]) -> Form:
     """The affine form with these values at the vertices."""
-    return tuple(sum(terms, ZERO) for terms in zip(*(times(v, f) for v, f in zip(values, barycentric(simplex)))))
+    return tuple(
+        sum(terms, ZERO)
+        for terms in zip(*(times(v, f) for v, f in zip(values, barycentric(simplex))))
+    )
 
 
 def centre(points: Sequence[Point]) -> Point:

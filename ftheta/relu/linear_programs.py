@@ -39,7 +39,9 @@ def maximise(cost: Sequence[fmpq], forms: Sequence[Form]) -> tuple[fmpq, Point] 
     costs = [*(f[-1] for f in forms), *[ZERO] * n]
     if not _descend(rows, basis, costs, m):
         return None
-    multipliers = [sum((costs[k] * row[m + r] for k, row in zip(basis, rows)), ZERO) for r in range(n)]
+    multipliers = [
+        sum((costs[k] * row[m + r] for k, row in zip(basis, rows)), ZERO) for r in range(n)
+    ]
     x = tuple(y if c > 0 else -y for y, c in zip(multipliers, cost))
     return sum((c * t for c, t in zip(cost, x)), ZERO), x
 

@@ -56,7 +56,9 @@ def nearest(q: fmpq) -> float:
     try:
         found = top / bottom  # Python divides integers with one rounding
     except OverflowError as overflow:
-        raise SubjectError("A weight is too large for float64.", got=f"about 2^{top.bit_length()}") from overflow
+        raise SubjectError(
+            "A weight is too large for float64.", got=f"about 2^{top.bit_length()}"
+        ) from overflow
     if found or not top:
         return found
     return LEAST if top > 0 else -LEAST
@@ -92,7 +94,9 @@ class ExactMatrix:
         columns = matrix.indices.tolist()
         data = matrix.data.tolist()
         spans = pairwise(ends)
-        rows = tuple({columns[k]: rational(data[k]) for k in range(a, b) if data[k]} for a, b in spans)
+        rows = tuple(
+            {columns[k]: rational(data[k]) for k in range(a, b) if data[k]} for a, b in spans
+        )
         return cls(rows, (int(matrix.shape[0]), int(matrix.shape[1])))
 
     @property
@@ -100,7 +104,9 @@ class ExactMatrix:
         return sum(map(len, self.rows))
 
     def __matmul__(self, other: "ExactMatrix") -> "ExactMatrix":
-        return ExactMatrix(tuple(self._combine(row, other) for row in self.rows), (self.shape[0], other.shape[1]))
+        return ExactMatrix(
+            tuple(self._combine(row, other) for row in self.rows), (self.shape[0], other.shape[1])
+        )
 
     @staticmethod
     def _combine(row: Mapping[int, fmpq], other: "ExactMatrix") -> dict[int, fmpq]:
@@ -115,7 +121,10 @@ class ExactMatrix:
         if self._is_dense:
             return (self._dense * fmpq_mat([list(row) for row in table])).tolist()
         columns = range(len(table[0]))
-        return [[sum((a * table[j][k] for j, a in row.items()), fmpq(0)) for k in columns] for row in self.rows]
+        return [
+            [sum((a * table[j][k] for j, a in row.items()), fmpq(0)) for k in columns]
+            for row in self.rows
+        ]
 
     @cached_property
     def _is_dense(self) -> bool:
@@ -124,7 +133,9 @@ class ExactMatrix:
     @cached_property
     def _dense(self) -> fmpq_mat:
         zero = fmpq(0)
-        return fmpq_mat(*self.shape, [row.get(j, zero) for row in self.rows for j in range(self.shape[1])])
+        return fmpq_mat(
+            *self.shape, [row.get(j, zero) for row in self.rows for j in range(self.shape[1])]
+        )
 
     def apply(self, x: Sequence[fmpq]) -> tuple[fmpq, ...]:
         if self._is_dense:
@@ -133,7 +144,9 @@ class ExactMatrix:
 
     def map(self, f: Any) -> "ExactMatrix":
         """The entries under `f`, which must send non-zero numbers to non-zero numbers."""
-        return ExactMatrix(tuple({j: f(a) for j, a in row.items()} for row in self.rows), self.shape)
+        return ExactMatrix(
+            tuple({j: f(a) for j, a in row.items()} for row in self.rows), self.shape
+        )
 
     def table(self) -> list[list[Fraction]]:
         zero = fmpq(0)

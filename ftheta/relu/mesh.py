@@ -53,7 +53,9 @@ class Mesh:
     @cached_property
     def coordinates(self) -> tuple[dict[int, Form], ...]:
         """For every simplex, the barycentric form of each of its vertices."""
-        return tuple(dict(zip(cell, barycentric(self.corners(k)))) for k, cell in enumerate(self.simplices))
+        return tuple(
+            dict(zip(cell, barycentric(self.corners(k)))) for k, cell in enumerate(self.simplices)
+        )
 
     @cached_property
     def stars(self) -> tuple[tuple[int, ...], ...]:
@@ -75,7 +77,9 @@ class Mesh:
 
     @cached_property
     def boundary_vertices(self) -> frozenset[int]:
-        return frozenset(i for facet, cells in self.facets.items() if len(cells) == 1 for i in facet)
+        return frozenset(
+            i for facet, cells in self.facets.items() if len(cells) == 1 for i in facet
+        )
 
     @cached_property
     def is_convex(self) -> bool:
@@ -96,13 +100,17 @@ class Mesh:
     def pieces(self, values: Sequence[Any]) -> tuple[Form, ...]:
         """The affine pieces of the interpolant of the vertex values."""
         v = self.vertex_values(values)
-        return tuple(interpolant(self.corners(k), [v[i] for i in cell]) for k, cell in enumerate(self.simplices))
+        return tuple(
+            interpolant(self.corners(k), [v[i] for i in cell])
+            for k, cell in enumerate(self.simplices)
+        )
 
     def vertex_values(self, values: Sequence[Any]) -> list[fmpq]:
         listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
         if len(listed) != len(self.points):
             raise SubjectError(
-                "There is one value for every vertex.", got=f"{len(listed)} values, {len(self.points)} vertices"
+                "There is one value for every vertex.",
+                got=f"{len(listed)} values, {len(self.points)} vertices",
             )
         return [rational(v) for v in listed]
 
@@ -111,7 +119,10 @@ class Mesh:
     def _check(self) -> None:
         d = len(self.points[0]) if self.points else 0
         if not self.simplices or d < 1 or any(len(x) != d for x in self.points):
-            raise SubjectError("A mesh needs points of one dimension and simplices.", got=f"{len(self.points)} points")
+            raise SubjectError(
+                "A mesh needs points of one dimension and simplices.",
+                got=f"{len(self.points)} points",
+            )
         for k, cell in enumerate(self.simplices):
             if len(set(cell)) != d + 1 or min(cell) < 0 or max(cell) >= len(self.points):
                 raise SubjectError(
@@ -124,7 +135,9 @@ class Mesh:
             for a, b in self._suspects(np.array(block)):
                 if overlap(self.corners(a), self.corners(b)):
                     raise SubjectError(
-                        "Two simplices overlap.", where=f"simplices {a} and {b}", got="a common interior"
+                        "Two simplices overlap.",
+                        where=f"simplices {a} and {b}",
+                        got="a common interior",
                     )
                 self._face_to_face(a, b)
 
@@ -142,7 +155,9 @@ class Mesh:
         for k in np.flatnonzero(suspect | hanging):
             yield int(one[k]), int(other[k])
 
-    def _sides(self, cells: Int[np.ndarray, "pairs"], others: Int[np.ndarray, "pairs"]) -> Int[np.ndarray, "pairs n n"]:
+    def _sides(
+        self, cells: Int[np.ndarray, "pairs"], others: Int[np.ndarray, "pairs"]
+    ) -> Int[np.ndarray, "pairs n n"]:
         """The signs of the barycentric forms of `cells` (second axis) at the vertices of `others` (third axis).
 
         In float64 where an error bound makes them certain, else in rationals.
@@ -159,14 +174,18 @@ class Mesh:
         known = np.any(same, axis=1)  # a form is 1 at its own vertex and 0 at the others
         signs = np.where(known[:, None, :], same.astype(int), signs)
         for pair, i, j in np.argwhere(~certain & ~known[:, None, :]):
-            exact = value(self.coordinates[cells[pair]][int(own[pair, i])], self.points[vertices[pair, j]])
+            exact = value(
+                self.coordinates[cells[pair]][int(own[pair, i])], self.points[vertices[pair, j]]
+            )
             signs[pair, i, j] = (exact > 0) - (exact < 0)
         return signs
 
     @cached_property
     def _in_floats(self) -> tuple[Float[np.ndarray, "cells n n"], Float[np.ndarray, "points n"]]:
         """The barycentric forms of every simplex, and the points with a one appended, rounded to float64."""
-        forms = [[[_round(a) for a in form] for form in around.values()] for around in self.coordinates]
+        forms = [
+            [[_round(a) for a in form] for form in around.values()] for around in self.coordinates
+        ]
         points = [[*map(_round, point), 1.0] for point in self.points]
         return np.array(forms), np.array(points)
 
@@ -174,7 +193,9 @@ class Mesh:
         """No vertex of one simplex lies in the other unless it is one of its vertices."""
         for one, other in ((a, b), (b, a)):
             for i in set(self.simplices[one]) - set(self.simplices[other]):
-                if all(value(form, self.points[i]) >= 0 for form in self.coordinates[other].values()):
+                if all(
+                    value(form, self.points[i]) >= 0 for form in self.coordinates[other].values()
+                ):
                     raise SubjectError(
                         "A vertex lies on a simplex that it does not belong to.",
                         where=f"vertex {i}, simplex {other}",

@@ -22,7 +22,17 @@ from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Bool, Float
 
 from .calculus import Operators
-from .matrices import FLOATS, RATIONALS, Algebra, ExactMatrix, compact_array, fraction, nearest, rational, vector
+from .matrices import (
+    FLOATS,
+    RATIONALS,
+    Algebra,
+    ExactMatrix,
+    compact_array,
+    fraction,
+    nearest,
+    rational,
+    vector,
+)
 
 LongRow: TypeAlias = tuple[Mapping[int, fmpq], fmpq]
 """A row in rationals: its weights that are not zero, by column, and its offset."""
@@ -61,7 +71,9 @@ class Step:
             )
         entries = matrix.data if thin else matrix
         if not (np.isfinite(entries).all() and np.isfinite(offset).all()):
-            raise SubjectError("A step needs finite numbers.", got="NaN or infinity among its weights")
+            raise SubjectError(
+                "A step needs finite numbers.", got="NaN or infinity among its weights"
+            )
         for name, value in (("matrix", matrix), ("offset", offset), ("rectified", rectified)):
             object.__setattr__(self, name, value)
 
@@ -73,9 +85,14 @@ class Step:
         matrix = ExactMatrix.of(self.matrix)
         offset = vector(self.offset.tolist())
         if self.long_rows:
-            rows = [self.long_rows[i][0] if i in self.long_rows else row for i, row in enumerate(matrix.rows)]
+            rows = [
+                self.long_rows[i][0] if i in self.long_rows else row
+                for i, row in enumerate(matrix.rows)
+            ]
             matrix = ExactMatrix(tuple(rows), matrix.shape)
-            offset = tuple(self.long_rows[i][1] if i in self.long_rows else b for i, b in enumerate(offset))
+            offset = tuple(
+                self.long_rows[i][1] if i in self.long_rows else b for i, b in enumerate(offset)
+            )
         return ExactStep(matrix, offset, self.rectified)
 
 
@@ -110,15 +127,26 @@ class ReluNetwork(Operators):
     def dense(cls, weights: Sequence[Any], biases: Sequence[Any]) -> "ReluNetwork":
         r"""A plain multi-layer perceptron $W_L\circ r\circ\cdots\circ r\circ W_1$: ReLU on every hidden coordinate."""
         last = len(weights) - 1
-        return cls(tuple(Step(W, b, np.full(len(b), i < last)) for i, (W, b) in enumerate(zip(weights, biases))))
+        return cls(
+            tuple(
+                Step(W, b, np.full(len(b), i < last))
+                for i, (W, b) in enumerate(zip(weights, biases))
+            )
+        )
 
     @property
     def algebra(self) -> Algebra:
         return FLOATS
 
-    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: "ReluNetwork") -> "ReluNetwork":
+    def rebuilt(
+        self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: "ReluNetwork"
+    ) -> "ReluNetwork":
         """A network of these parts, made of this one and the others, in float64."""
-        notes = [net.rounded or "weights rounded to float64" for net in (self, *others) if net.rounded or net.is_long]
+        notes = [
+            net.rounded or "weights rounded to float64"
+            for net in (self, *others)
+            if net.rounded or net.is_long
+        ]
         return ReluNetwork(tuple(Step(*part) for part in parts), "; ".join(dict.fromkeys(notes)))
 
     @property
@@ -187,7 +215,11 @@ class ExactStep:
         """The same step with float64 weights, and the rationals of the rows that these cannot hold."""
         offset = np.array([nearest(b) for b in self.offset], np.float64)
         given = list(zip(self.matrix.rows, self.offset))
-        long = {i: (row, b) for i, (row, b) in enumerate(given) if not all(map(_is_float, (*row.values(), b)))}
+        long = {
+            i: (row, b)
+            for i, (row, b) in enumerate(given)
+            if not all(map(_is_float, (*row.values(), b)))
+        }
         return Step(compact_rows(self.matrix), offset, self.rectified, long)
 
 
@@ -205,7 +237,12 @@ class ExactNetwork(Operators):
     def dense(cls, weights: Sequence[Any], biases: Sequence[Any]) -> "ExactNetwork":
         r"""A plain multi-layer perceptron $W_L\circ r\circ\cdots\circ r\circ W_1$: ReLU on every hidden coordinate."""
         last = len(weights) - 1
-        return cls(tuple(ExactStep(W, b, np.full(len(b), i < last)) for i, (W, b) in enumerate(zip(weights, biases))))
+        return cls(
+            tuple(
+                ExactStep(W, b, np.full(len(b), i < last))
+                for i, (W, b) in enumerate(zip(weights, biases))
+            )
+        )
 
     @classmethod
     def affine(cls, A: Any, b: Any = None) -> "ExactNetwork":
@@ -217,7 +254,9 @@ class ExactNetwork(Operators):
     def algebra(self) -> Algebra:
         return RATIONALS
 
-    def rebuilt(self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: "ExactNetwork") -> "ExactNetwork":
+    def rebuilt(
+        self, parts: Sequence[tuple[Any, Any, np.ndarray]], *others: "ExactNetwork"
+    ) -> "ExactNetwork":
         notes = dict.fromkeys(net.rounded for net in (self, *others) if net.rounded)
         return ExactNetwork(tuple(ExactStep(*part) for part in parts), "; ".join(notes))
 

@@ -33,17 +33,23 @@ class Removed:
     merged: int = 0
 
 
-def fold_constants(step: ExactStep, after: ExactStep, values: Mapping[int, fmpq]) -> tuple[ExactStep, ExactStep]:
+def fold_constants(
+    step: ExactStep, after: ExactStep, values: Mapping[int, fmpq]
+) -> tuple[ExactStep, ExactStep]:
     """Both steps without the neurons of these numbers, whose outputs are these values."""
     kept = np.array([i for i in range(step.matrix.shape[0]) if i not in values], int)
     moved = after.matrix.apply([values.get(i, ZERO) for i in range(step.matrix.shape[0])])
     offset = tuple(a + b for a, b in zip(moved, after.offset))
-    return choose_rows(step, kept), ExactStep(_choose_columns(after.matrix, kept), offset, after.rectified)
+    return choose_rows(step, kept), ExactStep(
+        _choose_columns(after.matrix, kept), offset, after.rectified
+    )
 
 
 def choose_rows(step: ExactStep, rows: Int[np.ndarray, "k"]) -> ExactStep:
     """The step with these of its neurons alone."""
-    matrix = ExactMatrix(tuple(step.matrix.rows[i] for i in rows), (len(rows), step.matrix.shape[1]))
+    matrix = ExactMatrix(
+        tuple(step.matrix.rows[i] for i in rows), (len(rows), step.matrix.shape[1])
+    )
     return ExactStep(matrix, tuple(step.offset[i] for i in rows), step.rectified[rows])
 
 
@@ -60,7 +66,9 @@ def drop_unused(steps: list[ExactStep], removed: Removed) -> None:
         unread = [i for i in range(steps[k].matrix.shape[0]) if i not in read]
         removed.unused += len(unread)
         if unread:
-            steps[k], steps[k + 1] = fold_constants(steps[k], steps[k + 1], dict.fromkeys(unread, ZERO))
+            steps[k], steps[k + 1] = fold_constants(
+                steps[k], steps[k + 1], dict.fromkeys(unread, ZERO)
+            )
 
 
 def drop_empty_steps(steps: list[ExactStep]) -> None:
@@ -118,7 +126,9 @@ def _add_copies(row: Entries, factors: Mapping[int, tuple[int, fmpq]]) -> dict[i
     return {j: a for j, a in total.items() if a}
 
 
-def merge_passes(steps: list[ExactStep], k: int, linear: Int[np.ndarray, "l"], removed: Removed) -> bool:
+def merge_passes(
+    steps: list[ExactStep], k: int, linear: Int[np.ndarray, "l"], removed: Removed
+) -> bool:
     """Merge the neurons of hidden step `k` that pass on what they get, those of the numbers `linear` among them, into
     what is before or after them, where that takes fewer numbers; whether the whole step is gone."""
     step = steps[k]
@@ -147,7 +157,11 @@ def merge_passes(steps: list[ExactStep], k: int, linear: Int[np.ndarray, "l"], r
 def _compose(after: ExactStep, step: ExactStep) -> ExactStep:
     """Two steps, the first of them affine, as one."""
     moved = after.matrix.apply(step.offset)
-    return ExactStep(after.matrix @ step.matrix, tuple(a + b for a, b in zip(moved, after.offset)), after.rectified)
+    return ExactStep(
+        after.matrix @ step.matrix,
+        tuple(a + b for a, b in zip(moved, after.offset)),
+        after.rectified,
+    )
 
 
 def _hand_on_inputs(
@@ -156,10 +170,14 @@ def _hand_on_inputs(
     """The state before, in place of the neurons that are affine functions of it."""
     inputs = step.matrix.shape[1]
     units = ExactStep(
-        ExactMatrix(tuple({j: ONE} for j in range(inputs)), (inputs, inputs)), (ZERO,) * inputs, np.zeros(inputs, bool)
+        ExactMatrix(tuple({j: ONE} for j in range(inputs)), (inputs, inputs)),
+        (ZERO,) * inputs,
+        np.zeros(inputs, bool),
     )
     affine = choose_rows(step, passing)
-    folded = _compose(ExactStep(_choose_columns(after.matrix, passing), after.offset, after.rectified), affine)
+    folded = _compose(
+        ExactStep(_choose_columns(after.matrix, passing), after.offset, after.rectified), affine
+    )
     return _join(choose_rows(step, bending), units, _choose_columns(after.matrix, bending), folded)
 
 
@@ -168,9 +186,15 @@ def _hand_on_sums(
 ) -> tuple[ExactStep, ExactStep]:
     """What each row after them makes of these neurons, in their place."""
     rows = after.matrix.shape[0]
-    nothing = ExactStep(_choose_columns(after.matrix, passing), (ZERO,) * rows, np.zeros(rows, bool))
+    nothing = ExactStep(
+        _choose_columns(after.matrix, passing), (ZERO,) * rows, np.zeros(rows, bool)
+    )
     sums = _compose(nothing, choose_rows(step, passing))
-    units = ExactStep(ExactMatrix(tuple({i: ONE} for i in range(rows)), (rows, rows)), after.offset, after.rectified)
+    units = ExactStep(
+        ExactMatrix(tuple({i: ONE} for i in range(rows)), (rows, rows)),
+        after.offset,
+        after.rectified,
+    )
     return _join(choose_rows(step, bending), sums, _choose_columns(after.matrix, bending), units)
 
 
@@ -186,8 +210,12 @@ def _join(
         np.append(bending.rectified, np.zeros(len(passing.offset), bool)),
     )
     rows = _beside(of_bending.rows, of_passing.matrix.rows, n)
-    return before, ExactStep(ExactMatrix(rows, (len(rows), width)), of_passing.offset, of_passing.rectified)
+    return before, ExactStep(
+        ExactMatrix(rows, (len(rows), width)), of_passing.offset, of_passing.rectified
+    )
 
 
-def _beside(left: Sequence[Entries], right: Sequence[Entries], width: int) -> tuple[dict[int, fmpq], ...]:
+def _beside(
+    left: Sequence[Entries], right: Sequence[Entries], width: int
+) -> tuple[dict[int, fmpq], ...]:
     return tuple({**a, **{width + j: x for j, x in b.items()}} for a, b in zip(left, right))

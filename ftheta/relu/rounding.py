@@ -42,7 +42,9 @@ def product_is_exact(a: Float[Any, "*#shape"], b: Float[Any, "*#shape"]) -> Bool
     one = bits(np.where(finite, a, 0.0))
     other = bits(np.where(finite, b, 0.0))
     short = one.odd * other.odd <= MOST
-    return (finite & short & (one.place + other.place >= LOWEST)) | ~(np.isfinite(a) & np.isfinite(b))
+    return (finite & short & (one.place + other.place >= LOWEST)) | ~(
+        np.isfinite(a) & np.isfinite(b)
+    )
 
 
 def sum_is_exact(a: Float[Any, "*#shape"], b: Float[Any, "*#shape"]) -> Bool[Any, "*shape"]:
@@ -62,7 +64,9 @@ def quotient_is_exact(a: Float[Any, "*#shape"], b: Float[Any, "*#shape"]) -> Boo
     return good & product_is_exact(np.where(good, quotient, 0.0), np.where(good, b, 0.0))
 
 
-def rows_that_pass(passes: Bool[np.ndarray, "entries"], pointer: Int[np.ndarray, "ends"]) -> Bool[np.ndarray, "ends-1"]:
+def rows_that_pass(
+    passes: Bool[np.ndarray, "entries"], pointer: Int[np.ndarray, "ends"]
+) -> Bool[np.ndarray, "ends-1"]:
     """The rows of a CSR array (by its `indptr`) in which every entry passes; empty rows do."""
     if passes.all():
         return np.ones(len(pointer) - 1, bool)
@@ -91,7 +95,9 @@ def survey(matrix: Any, offset: np.ndarray) -> RowFacts:
     )
 
 
-def _over_rows(join: np.ufunc, values: np.ndarray, pointer: np.ndarray, more: np.ndarray) -> np.ndarray:
+def _over_rows(
+    join: np.ufunc, values: np.ndarray, pointer: np.ndarray, more: np.ndarray
+) -> np.ndarray:
     """The entries of every row and one more number joined."""
     found = more.copy()
     full = np.flatnonzero(np.diff(pointer))
@@ -106,10 +112,16 @@ def _at_most_one(pointer: np.ndarray) -> bool:
 
 def _selects(B: Any) -> bool:
     """Whether every row is a unit vector or zero, and no two are the same."""
-    return _at_most_one(B.indptr) and bool((B.data == 1).all()) and np.bincount(B.indices, minlength=1).max() <= 1
+    return (
+        _at_most_one(B.indptr)
+        and bool((B.data == 1).all())
+        and np.bincount(B.indices, minlength=1).max() <= 1
+    )
 
 
-def product_rows_are_exact(A: Any, B: Any, before: np.ndarray, shift: np.ndarray, product: Any, after: Any) -> Any:
+def product_rows_are_exact(
+    A: Any, B: Any, before: np.ndarray, shift: np.ndarray, product: Any, after: Any
+) -> Any:
     r"""Which rows of the product $A[B\mid\text{before}]+[0\mid\text{shift}]$ float64 computes without rounding.
 
     `product` and `after` are what was computed. Every term must be exact; where several terms meet in one entry the sum
@@ -127,7 +139,9 @@ def product_rows_are_exact(A: Any, B: Any, before: np.ndarray, shift: np.ndarray
         terms = (own.odd * rows.odd[k] <= MOST) & (own.place + rows.place[k] >= LOWEST)
         size = _over_rows(np.add, np.abs(A.data) * rows.size[k], pointer, np.abs(shift))
     place = _over_rows(np.minimum, own.place + rows.place[k], pointer, bits(shift).place)
-    count = _over_rows(np.add, np.where(A.data != 0, rows.entries[k], 0), pointer, (shift != 0).astype(np.int64))
+    count = _over_rows(
+        np.add, np.where(A.data != 0, rows.entries[k], 0), pointer, (shift != 0).astype(np.int64)
+    )
     found = _over_rows(np.add, product.data != 0, product.indptr, (after != 0).astype(np.int64))
     apart = (count == found) & np.isfinite(size)
     close = 1.001 * size <= np.ldexp(1.0, np.minimum(53 + place, 1000))

@@ -9,7 +9,12 @@ from ftheta.logic import Audit, AuditFinding, Comparison, Enclosure, Severity
 from .numbers import number
 
 MOST = 12  # findings that a report opens with
-_PLURALS = {Severity.PROBLEM: "problems", Severity.WARNING: "warnings", Severity.NOTE: "notes", Severity.GOOD: "good"}
+_PLURALS = {
+    Severity.PROBLEM: "problems",
+    Severity.WARNING: "warnings",
+    Severity.NOTE: "notes",
+    Severity.GOOD: "good",
+}
 FAMILIES = {  # the colours of verdicts, used again
     Severity.PROBLEM: "refuted",
     Severity.WARNING: "fails",
@@ -85,18 +90,30 @@ def key_figures(audit: Audit) -> list[KeyFigure]:
     """At most four of them, what is known."""
     known = known_facts(audit)
     robust = {f.rule: f for f in audit.findings}.get("small-changes")
-    found = [*_accuracy(known), *_robustness(robust), *_lipschitz(known), *_step(known), *_size(known)]
+    found = [
+        *_accuracy(known),
+        *_robustness(robust),
+        *_lipschitz(known),
+        *_step(known),
+        *_size(known),
+    ]
     return found[:4]
 
 
 def _accuracy(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
     if "accuracy" in known:
         interval = known.get("error_interval")
-        below = "" if interval is None else f"95 % interval {_percents(1 - interval.hi, 1 - interval.lo)}"
+        below = (
+            ""
+            if interval is None
+            else f"95 % interval {_percents(1 - interval.hi, 1 - interval.lo)}"
+        )
         yield KeyFigure("accuracy", f"{100 * known['accuracy'].middle:.1f} %", below)
     elif {"r_squared", "rmse"} <= known.keys():
         yield KeyFigure(
-            "R²", number(known["r_squared"].middle, 3), f"RMSE {number(known['rmse'].middle, 3)} on the data"
+            "R²",
+            number(known["r_squared"].middle, 3),
+            f"RMSE {number(known['rmse'].middle, 3)} on the data",
         )
     elif "squared_error" in known:
         yield KeyFigure("mean squared error", number(known["squared_error"].middle), "on the data")
@@ -106,7 +123,9 @@ def _robustness(found: AuditFinding | None) -> Iterator[KeyFigure]:
     if found is not None:
         certified, survives = 1 - found.value.hi, 1 - found.value.lo
         below = "of the right rows tried, at 8/255 of the range of the inputs"
-        yield KeyFigure("certified / attacked (ℓ∞)", f"{100 * certified:.0f} % / {100 * survives:.0f} %", below)
+        yield KeyFigure(
+            "certified / attacked (ℓ∞)", f"{100 * certified:.0f} % / {100 * survives:.0f} %", below
+        )
 
 
 def _lipschitz(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
@@ -116,7 +135,9 @@ def _lipschitz(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
         value = f"{number(low.lo, 3)} … {number(high.hi, 3)}"
         yield KeyFigure("Lipschitz constant (ℓ₂)", value, "secant found · product of norms")
     elif low is not None:
-        yield KeyFigure("Lipschitz constant (ℓ₂)", f"≥ {number(low.lo, 3)}", "steepest secant found")
+        yield KeyFigure(
+            "Lipschitz constant (ℓ₂)", f"≥ {number(low.lo, 3)}", "steepest secant found"
+        )
 
 
 def _step(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
@@ -149,7 +170,10 @@ def accuracy_line(audit: Audit) -> str:
     if "accuracy" not in known:
         return ""
     interval = known["error_interval"]
-    parts = [f"{known['wrong'].middle:.0f} wrong", f"error 95 % CI {_percents(interval.lo, interval.hi)}"]
+    parts = [
+        f"{known['wrong'].middle:.0f} wrong",
+        f"error 95 % CI {_percents(interval.lo, interval.hi)}",
+    ]
     parts.append(f"majority error {100 * known['majority_error'].middle:.1f} %")
     line = f"Accuracy {100 * known['accuracy'].middle:.1f} % ({'; '.join(parts)})"
     if "ece" in known:
@@ -163,5 +187,7 @@ def accuracy_line(audit: Audit) -> str:
 def numbers_line(audit: Audit) -> str:
     """Lipschitz constant, stable step and size, in one line."""
     return " · ".join(
-        f"{figure.label} {figure.value}" for figure in key_figures(audit) if figure.label not in ("accuracy", "R²")
+        f"{figure.label} {figure.value}"
+        for figure in key_figures(audit)
+        if figure.label not in ("accuracy", "R²")
     )

@@ -20,7 +20,12 @@ from .words import count_verdicts, failing_checks, headline, unmet_requirements
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-STYLES = {Severity.PROBLEM: "red", Severity.WARNING: "dark_orange", Severity.NOTE: "blue", Severity.GOOD: "green"}
+STYLES = {
+    Severity.PROBLEM: "red",
+    Severity.WARNING: "dark_orange",
+    Severity.NOTE: "blue",
+    Severity.GOOD: "green",
+}
 _WIDEST = 8  # letters of a severity, and a space
 _MOST_NAMES = 8  # of tasks that were not run; the report lists all
 _LONGEST_WORDS = 40  # letters of a fact that stands in a column
@@ -61,7 +66,11 @@ def _status_words(document: Audit | Comparison) -> tuple[Styled, ...]:
     if not document.findings:
         return ()
     whole = status(document)
-    return "   ", (whole.word.upper(), f"bold {STYLES[whole.severity]}"), (f"  {count_findings(document)}", FAINT)
+    return (
+        "   ",
+        (whole.word.upper(), f"bold {STYLES[whole.severity]}"),
+        (f"  {count_findings(document)}", FAINT),
+    )
 
 
 def _finding(finding: AuditFinding) -> "RenderableType":
@@ -84,19 +93,25 @@ def _requirements(document: Audit | Comparison) -> Iterator["RenderableType"]:
     """Thresholds, and which of them are met."""
     styles = {Met.MET: "green", Met.MISSED: "red", Met.UNKNOWN: "yellow"}
     if document.requirements:
-        rows: list[list[Styled]] = [[r.text, (r.met.value, styles[r.met]), r.says] for r in document.requirements]
+        rows: list[list[Styled]] = [
+            [r.text, (r.met.value, styles[r.met]), r.says] for r in document.requirements
+        ]
         yield Columns(("threshold", "", "found"), rows, left=(0, 1, 2))
         yield line("")
 
 
 def _details(audit: Audit) -> Iterator["RenderableType"]:
     """Every fact and every theorem, where no report says them."""
-    yield indent(line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1)
+    yield indent(
+        line((", ".join(f"{name} {value}" for name, value in audit.facts), FAINT)), below=1
+    )
     for section in audit.sections:
         yield from _section(section)
     rows = [_audit_row(result) for result in audit.results if not unmet_requirements(result)]
     if rows:
-        yield Columns(("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1), whole=True)
+        yield Columns(
+            ("theorem", "verdict", "measured", "bound", "slack"), rows, left=(0, 1), whole=True
+        )
         yield line("")
     yield from _requirement_lines(audit)
 
@@ -105,10 +120,18 @@ def _closing(audit: Audit, report: Path | None) -> Iterator["RenderableType"]:
     """What was not checked, the counts of verdicts, and how to have it again."""
     yield from _skipped_lines(audit)
     tallies: list[Styled] = []
-    styles = {"holds": "green", "open": "yellow", "fails": FAINT, "unchecked": FAINT, "refuted": "red"}
+    styles = {
+        "holds": "green",
+        "open": "yellow",
+        "fails": FAINT,
+        "unchecked": FAINT,
+        "refuted": "red",
+    }
     for family, number_, label in count_verdicts(audit):
         tallies += [(f"{number_} ", f"bold {styles[family]}" if number_ else FAINT), f"{label}   "]
-    yield line(("Checks: ", FAINT), *tallies, (f"{audit.seconds:.0f} s" if audit.seconds else "", FAINT))
+    yield line(
+        ("Checks: ", FAINT), *tallies, (f"{audit.seconds:.0f} s" if audit.seconds else "", FAINT)
+    )
     if audit.interrupted:
         yield line(("interrupted: this is what was done until then", "yellow"))
     if report is not None:
@@ -186,7 +209,11 @@ def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["Render
             for c in changes
         ]
         yield Columns(("", both.before.subject, both.after.subject, "change"), rows)
-        yield from (hanging_indent("", "", (f"{letters(c.name)}: {letters(c.note)}", FAINT)) for c in changes if c.note)
+        yield from (
+            hanging_indent("", "", (f"{letters(c.name)}: {letters(c.note)}", FAINT))
+            for c in changes
+            if c.note
+        )
         yield line("")
     if both.after.interrupted:
         yield line(("interrupted: this is what was done until then", "yellow"))

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 from ftheta.logic import Audit, Section
 
-from .answers import MOST, count_findings, describe_run, describe_subject, key_figures, opening, status
+from .answers import (
+    MOST,
+    count_findings,
+    describe_run,
+    describe_subject,
+    key_figures,
+    opening,
+    status,
+)
 from .finding_html import findings_html, key_figures_html, requirements_html, status_html
 from .ledger_html import ledger_html
 from .page import figure_html, page, text
@@ -56,7 +64,9 @@ def _contents(sections: Sequence[Section], audit: Audit) -> str:
 
 def _more(audit: Audit) -> str:
     more = len(audit.findings) - MOST
-    return f'<p class="faint">{more} more findings are in the sections below.</p>' if more > 0 else ""
+    return (
+        f'<p class="faint">{more} more findings are in the sections below.</p>' if more > 0 else ""
+    )
 
 
 def _question(audit: Audit, section: Section) -> str:

@@ -66,17 +66,27 @@ def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
 def _check(check: Check) -> "RenderableType":
     mark, style = MARKS[check.finding.status]
     failed = check.finding.status is Status.FAILED
-    remedy: Styled = (f"\nto meet it: {letters(check.remedy)}", "yellow") if failed and check.remedy else ""
+    remedy: Styled = (
+        (f"\nto meet it: {letters(check.remedy)}", "yellow") if failed and check.remedy else ""
+    )
     says = letters(check.says) or check.name
     return hanging_indent(
-        mark, style, says, (f"\n{letters(check.finding.note)}{describe_status(check.finding)}", FAINT), remedy
+        mark,
+        style,
+        says,
+        (f"\n{letters(check.finding.note)}{describe_status(check.finding)}", FAINT),
+        remedy,
     )
 
 
 def _explain_letters(result: Result) -> Styled:
     """What (a), (b), … before claims stand for, where there are such."""
     lettered = any(part_of_claim(result.id, judged.claim.what) for judged in result.claims)
-    return (f"  (a), (b), … are the parts of the statement: ftheta show {result.id}", FAINT) if lettered else ""
+    return (
+        (f"  (a), (b), … are the parts of the statement: ftheta show {result.id}", FAINT)
+        if lettered
+        else ""
+    )
 
 
 def _claims(claims: tuple[Judged, ...], id: str = "") -> "RenderableType":
@@ -86,7 +96,9 @@ def _claims(claims: tuple[Judged, ...], id: str = "") -> "RenderableType":
         here = look(judged.judgement.verdict)
         row = sides(judged.claim)
         count = f"{i}." if len(claims) > 1 else ""
-        what = " ".join(filter(None, (count, part_of_claim(id, judged.claim.what), letters(judged.claim.what))))
+        what = " ".join(
+            filter(None, (count, part_of_claim(id, judged.claim.what), letters(judged.claim.what)))
+        )
         word = f"{here.sign} {here.word}" + (" (vacuous)" if judged.judgement.vacuous else "")
         rows.append([what, (word, here.style), row.measured, row.bound, row.slack])
     return Columns(("claim", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
@@ -97,7 +109,9 @@ def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
     reasons = list(dict.fromkeys(j.judgement.reason for j in claims))
     for reason in reasons:
         which = ", ".join(str(i) for i, j in enumerate(claims, 1) if j.judgement.reason == reason)
-        yield hanging_indent("", "", (f"evidence{f' {which}' if len(reasons) > 1 else ''}: {reason}", FAINT))
+        yield hanging_indent(
+            "", "", (f"evidence{f' {which}' if len(reasons) > 1 else ''}: {reason}", FAINT)
+        )
     for judged in claims:
         yield from (hanging_indent("!", "yellow", remark) for remark in remarks(judged.judgement))
         yield from (hanging_indent("", "", words) for words in describe_witness(judged))
@@ -106,8 +120,12 @@ def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
 def _printed_claim(judged: Judged) -> Iterator["RenderableType"]:
     here = look(judged.judgement.verdict)
     row = sides(judged.claim)
-    yield hanging_indent(here.sign, here.style, f"{letters(judged.claim.what)}: ", (here.word, here.style))
-    yield hanging_indent("", "", (f"{row.measured} against {row.bound}; {judged.judgement.reason}", FAINT))
+    yield hanging_indent(
+        here.sign, here.style, f"{letters(judged.claim.what)}: ", (here.word, here.style)
+    )
+    yield hanging_indent(
+        "", "", (f"{row.measured} against {row.bound}; {judged.judgement.reason}", FAINT)
+    )
     yield from (hanging_indent("", "", words) for words in describe_witness(judged))
 
 
@@ -135,9 +153,14 @@ def _numbers(numbers: Mapping[str, Enclosure]) -> Iterator["RenderableType"]:
 
 def _table(table: Table) -> "RenderableType":
     texts = [
-        i for i in range(len(table.columns)) if any(isinstance(c, str) for row in table.rows for c in row[i : i + 1])
+        i
+        for i in range(len(table.columns))
+        if any(isinstance(c, str) for row in table.rows for c in row[i : i + 1])
     ]
-    rows = [[letters(c) if isinstance(c, str) else number(c) for c in row[: len(table.columns)]] for row in table.rows]
+    rows = [
+        [letters(c) if isinstance(c, str) else number(c) for c in row[: len(table.columns)]]
+        for row in table.rows
+    ]
     if len(rows) > _MOST_ROWS:
         rows = [*rows[:_MOST_ROWS], [f"… {len(rows):,} rows in all"]]
     return Columns([letters(c) for c in table.columns], rows, left=(0, *texts))
@@ -151,13 +174,19 @@ def _verdict(result: Result) -> Iterator["RenderableType"]:
     if result.summary:
         yield hanging_indent("", "", letters(result.summary))
     if result.errata:
-        yield hanging_indent("", "", (f"errata in the sources: {' '.join(plain(result.errata).split())}", FAINT))
+        yield hanging_indent(
+            "", "", (f"errata in the sources: {' '.join(plain(result.errata).split())}", FAINT)
+        )
 
 
 def _provenance(result: Result) -> Iterator["RenderableType"]:
     p = result.provenance
     subject = f"{p.subject_kind} “{p.subject}” {p.subject_hash}"
-    yield line((f"{subject} · seed {p.seed} · {versions(p.versions)} · {p.wall_seconds:.2g} s", FAINT))
+    yield line(
+        (f"{subject} · seed {p.seed} · {versions(p.versions)} · {p.wall_seconds:.2g} s", FAINT)
+    )
     if result.see_also:
         yield line(("see also: ", FAINT), ", ".join(result.see_also))
-    yield line(("again: ", FAINT), command(result), ("   more: ", FAINT), f"ftheta show {result.id}")
+    yield line(
+        ("again: ", FAINT), command(result), ("   more: ", FAINT), f"ftheta show {result.id}"
+    )

@@ -39,5 +39,9 @@ def format_change(found: Change) -> str:
     a = one.middle
     b = two.middle
     if a > 0 and b > 0 and isfinite(a) and isfinite(b):
-        return f"× {number(b / a, 3)}" if abs(b / a - 1) > 5e-4 else f"{'+' if b > a else ''}{number(b - a, 2)}"
+        return (
+            f"× {number(b / a, 3)}"
+            if abs(b / a - 1) > 5e-4
+            else f"{'+' if b > a else ''}{number(b - a, 2)}"
+        )
     return f"{'+' if b > a else ''}{number(b - a, 3)}" if isfinite(a) and isfinite(b) else "changed"

@@ -11,7 +11,12 @@ from .letters import visible
 from .words import describe_counts
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.PROBLEM: "error", Severity.WARNING: "warning", Severity.NOTE: "note", Severity.GOOD: "none"}
+_LEVELS = {
+    Severity.PROBLEM: "error",
+    Severity.WARNING: "warning",
+    Severity.NOTE: "note",
+    Severity.GOOD: "none",
+}
 _ANNOTATIONS = {Severity.PROBLEM: "error", Severity.WARNING: "warning"}
 
 
@@ -28,13 +33,22 @@ def all_findings(document: Audit | Comparison) -> tuple[AuditFinding, ...]:
 def markdown(document: Audit | Comparison) -> str:
     """A summary for a pull request: status, thresholds and findings."""
     audit = audit_of(document)
-    lines = [f"## Audit of {_cell(audit.subject)}: {status(audit).word.lower()}", "", count_findings(audit)]
+    lines = [
+        f"## Audit of {_cell(audit.subject)}: {status(audit).word.lower()}",
+        "",
+        count_findings(audit),
+    ]
     lines += ["", describe_subject(audit), "", accuracy_line(audit), ""]
     if document.requirements:
         lines += ["| threshold | | found |", "|---|---|---|"]
-        lines += [f"| `{_cell(r.text)}` | {r.met.value} | {_cell(r.says)} |" for r in document.requirements]
+        lines += [
+            f"| `{_cell(r.text)}` | {r.met.value} | {_cell(r.says)} |"
+            for r in document.requirements
+        ]
         lines.append("")
-    findings = document.findings + opening(audit) if isinstance(document, Comparison) else opening(audit)
+    findings = (
+        document.findings + opening(audit) if isinstance(document, Comparison) else opening(audit)
+    )
     if findings:
         lines += ["| severity | finding | what to do | how it is known |", "|---|---|---|---|"]
         cells = ((f.severity.value, f.says, f.remedy, f.basis) for f in findings)
@@ -51,10 +65,14 @@ def _cell(words: str) -> str:
 def junit(document: Audit | Comparison) -> str:
     """Every threshold and finding as a test case: missed thresholds and problems fail, unknown ones are skipped."""
     audit = audit_of(document)
-    suite = ElementTree.Element("testsuite", name=f"ftheta audit {visible(audit.subject)}", time=f"{audit.seconds:.3f}")
+    suite = ElementTree.Element(
+        "testsuite", name=f"ftheta audit {visible(audit.subject)}", time=f"{audit.seconds:.3f}"
+    )
     failures = skipped = 0
     for requirement in document.requirements:
-        case = ElementTree.SubElement(suite, "testcase", classname="threshold", name=requirement.text)
+        case = ElementTree.SubElement(
+            suite, "testcase", classname="threshold", name=requirement.text
+        )
         if requirement.met is Met.MISSED:
             ElementTree.SubElement(case, "failure", message=f"missed: {requirement.says}")
             failures += 1
@@ -66,14 +84,20 @@ def junit(document: Audit | Comparison) -> str:
             suite, "testcase", classname=f"finding.{finding.question}", name=visible(finding.says)
         )
         if finding.severity is Severity.PROBLEM:
-            ElementTree.SubElement(case, "failure", message=visible(finding.remedy)).text = visible(finding.because)
+            ElementTree.SubElement(case, "failure", message=visible(finding.remedy)).text = visible(
+                finding.because
+            )
             failures += 1
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(failures))
     suite.set("skipped", str(skipped))
     suite.set("errors", "0")
     ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        + ElementTree.tostring(suite, encoding="unicode")
+        + "\n"
+    )
 
 
 def sarif(document: Audit | Comparison) -> str:
@@ -81,7 +105,11 @@ def sarif(document: Audit | Comparison) -> str:
     audit = audit_of(document)
     findings = all_findings(document)
     place = [
-        {"physicalLocation": {"artifactLocation": {"uri": (audit.asked.model or audit.subject).replace("\\", "/")}}}
+        {
+            "physicalLocation": {
+                "artifactLocation": {"uri": (audit.asked.model or audit.subject).replace("\\", "/")}
+            }
+        }
     ]
     results: list[dict[str, Any]] = [
         {
@@ -96,11 +124,26 @@ def sarif(document: Audit | Comparison) -> str:
         if requirement.met is not Met.MET:
             level = "error" if requirement.met is Met.MISSED else "warning"
             text = f"{requirement.text}: {requirement.met.value}, {requirement.says}"
-            results.append({"ruleId": "threshold", "level": level, "message": {"text": text}, "locations": place})
-    known = {finding.rule: finding.because for finding in findings} | {"threshold": "a threshold of the project"}
-    rules = [{"id": id, "shortDescription": {"text": text or id}} for id, text in sorted(known.items())]
+            results.append(
+                {
+                    "ruleId": "threshold",
+                    "level": level,
+                    "message": {"text": text},
+                    "locations": place,
+                }
+            )
+    known = {finding.rule: finding.because for finding in findings} | {
+        "threshold": "a threshold of the project"
+    }
+    rules = [
+        {"id": id, "shortDescription": {"text": text or id}} for id, text in sorted(known.items())
+    ]
     driver = {"name": "ftheta", "version": audit.version, "rules": rules}
-    log = {"$schema": SARIF, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    log = {
+        "$schema": SARIF,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
     return json.dumps(log, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -24,7 +24,15 @@ def course_list(courses: Mapping[str, Course]) -> Card:
         [(name, "bold"), c.title, (c.by, FAINT), f"{len(c.sections)}", f"{len(list(c.pages))}"]
         for name, c in courses.items()
     ]
-    return Card(iter([Columns(("course", "title", "by", "sections", "pages"), rows, left=(0, 1, 2), whole=True)]))
+    return Card(
+        iter(
+            [
+                Columns(
+                    ("course", "title", "by", "sections", "pages"), rows, left=(0, 1, 2), whole=True
+                )
+            ]
+        )
+    )
 
 
 def section_card(course: Course, number: int) -> Card:
@@ -70,14 +78,19 @@ def answer_card(exercise: Exercise, result: Result, differing: Sequence[str]) ->
     return Card(_answer(exercise, result, differing))
 
 
-def _answer(exercise: Exercise, result: Result, differing: Sequence[str]) -> Iterator["RenderableType"]:
+def _answer(
+    exercise: Exercise, result: Result, differing: Sequence[str]
+) -> Iterator["RenderableType"]:
     here = look(result.verdict)
     yield heading("Answer")
     yield indent(line(plain(exercise.answer)))
     yield indent(line((course_command(exercise), FAINT)))
     found: list[Any] = [f"{here.sign} {here.word}", f": {result.summary}" if result.summary else ""]
     yield indent(line(*found))
-    yield from (indent(line(f"{name} = {quantity(name, result.numbers[name])}")) for name in _named(exercise, result))
+    yield from (
+        indent(line(f"{name} = {quantity(name, result.numbers[name])}"))
+        for name in _named(exercise, result)
+    )
     yield from (indent(line((f"! {words}", "red"))) for words in differing)
     yield line("")
 

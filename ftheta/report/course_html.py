@@ -22,7 +22,11 @@ def _body(course: Course, draw: Draw) -> Iterator[str]:
     yield f"<h1>{text(course.title)}</h1>"
     if course.by:
         yield f'<p class="under">{text(course.by)}</p>'
-    yield "<ol>" + "".join(f'<li><a href="#s{k}">{text(s.title)}</a></li>' for k, s in _numbered(course)) + "</ol>"
+    yield (
+        "<ol>"
+        + "".join(f'<li><a href="#s{k}">{text(s.title)}</a></li>' for k, s in _numbered(course))
+        + "</ol>"
+    )
     for k, section in _numbered(course):
         yield from _section(course, section, k, draw)
     yield '<section><h2 class="part">Answers</h2>'

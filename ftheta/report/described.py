@@ -4,7 +4,19 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from math import isfinite
 
-from ftheta.logic.chart import Bars, Chart, Curves, Dag, Diagram, Heatmap, Histogram, Motion, Points, Regions, Series
+from ftheta.logic.chart import (
+    Bars,
+    Chart,
+    Curves,
+    Dag,
+    Diagram,
+    Heatmap,
+    Histogram,
+    Motion,
+    Points,
+    Regions,
+    Series,
+)
 
 from .letters import letters
 from .numbers import number
@@ -24,7 +36,8 @@ def _tell(chart: Chart) -> Iterable[str]:
             return [f"{letters(y.label)} against {letters(x.label)}", *_told(map(_series, series))]
         case Bars(groups=groups, categories=categories, values=values):
             return _told(
-                f"{letters(group)}: {', '.join(_told(_bars(categories, row)))}" for group, row in zip(groups, values)
+                f"{letters(group)}: {', '.join(_told(_bars(categories, row)))}"
+                for group, row in zip(groups, values)
             )
         case Heatmap(label=label, values=values):
             what = letters(label) or "values"
@@ -32,7 +45,11 @@ def _tell(chart: Chart) -> Iterable[str]:
         case Histogram(edges=edges, heights=heights, curves=curves):
             return [*_histogram(edges, heights), *_told(map(_series, curves))]
         case Points(xs=xs, groups=groups):
-            return [f"{len(xs):,} points", *_told(map(letters, dict.fromkeys(groups))), *_axes(chart)]
+            return [
+                f"{len(xs):,} points",
+                *_told(map(letters, dict.fromkeys(groups))),
+                *_axes(chart),
+            ]
         case Motion(times=times, groups=groups):
             moments = f"points that move, {len(times)} moments"
             return [moments, *_told(map(letters, dict.fromkeys(groups))), *_axes(chart)]
@@ -80,7 +97,11 @@ def _histogram(edges: Sequence[float], heights: Sequence[float]) -> Iterable[str
 def _regions(chart: Regions) -> Iterable[str]:
     of = f" of {', '.join(chart.classes[:_MOST])}" if chart.classes else ""
     wrong = sum(p[2] >= 0 and p[2] != p[3] for p in chart.points)
-    among = f"{len(chart.points):,} rows of data, {wrong:,} of them given another class" if chart.points else ""
+    among = (
+        f"{len(chart.points):,} rows of data, {wrong:,} of them given another class"
+        if chart.points
+        else ""
+    )
     means = f"{letters(chart.label)} {_range(chart.values)}" if chart.label and chart.values else ""
     return [f"{len(chart.polygons):,} regions{of}", means, among]
 
@@ -94,7 +115,10 @@ def _axes(chart: Heatmap | Points | Motion) -> Iterable[str]:
             across, up = xs, ys
         case Motion(xs=rows, ys=columns):
             across, up = chain.from_iterable(rows), chain.from_iterable(columns)
-    return [f"{letters(chart.x.label) or 'x'} {_range(across)}", f"{letters(chart.y.label) or 'y'} {_range(up)}"]
+    return [
+        f"{letters(chart.x.label) or 'x'} {_range(across)}",
+        f"{letters(chart.y.label) or 'y'} {_range(up)}",
+    ]
 
 
 def _range(values: Iterable[float]) -> str:
@@ -102,7 +126,11 @@ def _range(values: Iterable[float]) -> str:
     if not kept:
         return "without a finite value"
     least, most = min(kept), max(kept)
-    return f"always {_write(least)}" if least == most else f"between {_write(least)} and {_write(most)}"
+    return (
+        f"always {_write(least)}"
+        if least == most
+        else f"between {_write(least)} and {_write(most)}"
+    )
 
 
 def _write(value: float) -> str:

@@ -65,7 +65,10 @@ def schema() -> dict[str, Any]:
     inputs += [("claim", "validation", _adapter(Claim)), ("chart", "validation", _adapter(Chart))]
     found, shared = TypeAdapter.json_schemas(inputs, schema_generator=Words)  # type: ignore[arg-type]
     definitions = shared["$defs"]
-    definitions["Claim"], definitions["Chart"] = found["claim", "validation"], found["chart", "validation"]
+    definitions["Claim"], definitions["Chart"] = (
+        found["claim", "validation"],
+        found["chart", "validation"],
+    )
     definitions["Judged"]["properties"]["claim"] = {"$ref": "#/$defs/Claim"}
     for holder in ("Result", "Section"):
         definitions[holder]["properties"]["charts"]["items"] = {"$ref": "#/$defs/Chart"}
@@ -74,7 +77,10 @@ def schema() -> dict[str, Any]:
 
 def _publish(definitions: dict[str, Any]) -> dict[str, Any]:
     for definition in definitions.values():
-        if "kind" in definition.get("properties", {}) and "const" in definition["properties"]["kind"]:
+        if (
+            "kind" in definition.get("properties", {})
+            and "const" in definition["properties"]["kind"]
+        ):
             definition["required"] = sorted({*definition.get("required", ()), "kind"})
     for kind in _DOCUMENTS.values():
         definition = definitions[kind.__name__]
@@ -85,7 +91,11 @@ def _publish(definitions: dict[str, Any]) -> dict[str, Any]:
         "title": "ftheta result, audit and comparison of audits",
         "description": "What `ftheta check --json` and `ftheta audit --json` print.",
         "oneOf": [
-            {"$ref": f"#/$defs/{kind.__name__}", "properties": {"document": {"const": name}}, "required": ["document"]}
+            {
+                "$ref": f"#/$defs/{kind.__name__}",
+                "properties": {"document": {"const": name}},
+                "required": ["document"],
+            }
             for name, kind in _DOCUMENTS.items()
         ],
         "$defs": dict(sorted(definitions.items())),
@@ -135,7 +145,9 @@ def _change_mixed(result: Any, change: Callable[[Any], Any]) -> None:
     for table in _items(result, "tables"):
         rows = table.get("rows") if isinstance(table, dict) else None
         if isinstance(rows, list):
-            table["rows"] = [[change(cell) for cell in row] if isinstance(row, list) else row for row in rows]
+            table["rows"] = [
+                [change(cell) for cell in row] if isinstance(row, list) else row for row in rows
+            ]
     mappings = [_inner(_inner(result, "provenance"), "knobs")]
     for judged in (judged for place in _JUDGED for judged in _items(result, place)):
         claim = _inner(judged, "claim")
@@ -161,7 +173,9 @@ def _locate(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "", data
     for way, audit in (("", data), ("before.", data.get("before")), ("after.", data.get("after"))):
         for place in ("results", "sections"):
-            yield from ((f"{way}{place}[{i}].", part) for i, part in enumerate(_items(audit, place)))
+            yield from (
+                (f"{way}{place}[{i}].", part) for i, part in enumerate(_items(audit, place))
+            )
     if isinstance(data.get("difference"), dict):
         yield "difference.", data["difference"]
 
@@ -173,15 +187,22 @@ def _load(text: str | bytes) -> dict[str, Any]:
     try:
         data = json.loads(text, parse_constant=_no_constant)
     except ValueError as error:
-        raise SubjectError("This is not JSON.", got=str(error), remedy="give a file that ftheta wrote") from None
+        raise SubjectError(
+            "This is not JSON.", got=str(error), remedy="give a file that ftheta wrote"
+        ) from None
     if not isinstance(data, dict) or str(data.get("document")) not in _DOCUMENTS:
         got = repr(data.get("document")) if isinstance(data, dict) else type(data).__name__
         raise SubjectError(
-            "This is no document of ftheta.", where="document", got=got, remedy=f"one of {', '.join(_DOCUMENTS)}"
+            "This is no document of ftheta.",
+            where="document",
+            got=got,
+            remedy=f"one of {', '.join(_DOCUMENTS)}",
         )
     version = data.get("schema")
     if not isinstance(version, int) or version < 1:
-        raise SubjectError("The document states no version.", where="schema", got=repr(version), remedy=f"{SCHEMA}")
+        raise SubjectError(
+            "The document states no version.", where="schema", got=repr(version), remedy=f"{SCHEMA}"
+        )
     if version > SCHEMA:
         raise SubjectError(
             "The document was written by a newer ftheta.",
@@ -249,4 +270,6 @@ def _describe_fault(error: "ValidationError", path: str, *, tagged: bool) -> Sub
 
 
 if __name__ == "__main__":  # `python -m ftheta.report.document FILE` publishes the schema
-    Path(sys.argv[1]).write_text(json.dumps(schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    Path(sys.argv[1]).write_text(
+        json.dumps(schema(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )

@@ -15,7 +15,8 @@ MOST_SYMBOLS = 40
 
 _ROOT = re.compile(r"^<math[^>]*>(.*)</math>$", re.DOTALL)
 _SPACE = re.compile(r"^(?:\\[ ,;:!]|\\q?quad|\s)+")
-_FIXED = "msub|msup|msubsup|mfrac|mroot|munder|mover|munderover"  # the place of a child is its meaning
+# the place of a child is its meaning
+_FIXED = "msub|msup|msubsup|mfrac|mroot|munder|mover|munderover"
 _ENTITY = re.compile(r"&\w+;")
 _OPENING = re.compile(rf"<(?:{_FIXED})(?: [^<>]*)?>$")
 _CLOSING = re.compile(rf"</(?:{_FIXED})>")
@@ -64,7 +65,8 @@ def mark_symbols(html: str, symbols: Mapping[str, str]) -> str:
 def hint_rules() -> str:
     """The rules of a style sheet that show the meaning of the symbol that is pointed at or has the focus."""
     return "\n".join(
-        f".explained:has(.symbol-{k}:is(:hover, :focus)) .hint-{k}{{display:block}}" for k in range(MOST_SYMBOLS)
+        f".explained:has(.symbol-{k}:is(:hover, :focus)) .hint-{k}{{display:block}}"
+        for k in range(MOST_SYMBOLS)
     )
 
 

@@ -19,7 +19,8 @@ def status_html(whole: Status, counts: str) -> str:
 def key_figures_html(figures: Sequence[KeyFigure]) -> str:
     """Tiles with the numbers that people look for first."""
     tiles = "".join(
-        f"<li><span>{text(f.label)}</span><b>{numerals(f.value)}</b><span>{text(f.below)}</span></li>" for f in figures
+        f"<li><span>{text(f.label)}</span><b>{numerals(f.value)}</b><span>{text(f.below)}</span></li>"
+        for f in figures
     )
     return f'<ul class="tiles">{tiles}</ul>' if tiles else ""
 
@@ -38,7 +39,11 @@ def requirements_html(requirements: Sequence[Requirement]) -> str:
     """Thresholds, which of them are met, and what was found."""
     families = {Met.MET: "holds", Met.MISSED: "refuted", Met.UNKNOWN: "open"}
     rows = [
-        (f"<code>{text(r.text)}</code>", f'<span class="pill {families[r.met]}">{r.met.value}</span>', text(r.says))
+        (
+            f"<code>{text(r.text)}</code>",
+            f'<span class="pill {families[r.met]}">{r.met.value}</span>',
+            text(r.says),
+        )
         for r in requirements
     ]
     return table(("Threshold", "", "Found"), rows, left=3) if rows else ""
@@ -47,8 +52,14 @@ def requirements_html(requirements: Sequence[Requirement]) -> str:
 def reasons_html(findings: Sequence[AuditFinding]) -> str:
     """Why the findings have their severities: the rules, folded."""
     rules = {finding.rule: finding.because for finding in findings if finding.because}
-    items = "".join(f"<li><b>{text(rule)}</b>: {prose(because)}</li>" for rule, because in rules.items())
-    return f"<details><summary>Why these severities</summary><ul>{items}</ul></details>" if items else ""
+    items = "".join(
+        f"<li><b>{text(rule)}</b>: {prose(because)}</li>" for rule, because in rules.items()
+    )
+    return (
+        f"<details><summary>Why these severities</summary><ul>{items}</ul></details>"
+        if items
+        else ""
+    )
 
 
 def _finding(finding: AuditFinding, sections: set[str]) -> str:
@@ -73,5 +84,7 @@ def severity_pill(severity: Severity) -> str:
 
 def brief_findings_html(findings: Sequence[AuditFinding]) -> str:
     """One line for each, for the section that they belong to."""
-    lines = "".join(f"<li>{severity_pill(f.severity)} <span>{_sentence(f)}</span></li>" for f in findings)
+    lines = "".join(
+        f"<li>{severity_pill(f.severity)} <span>{_sentence(f)}</span></li>" for f in findings
+    )
     return f'<ul class="answers">{lines}</ul>' if lines else ""

@@ -55,7 +55,12 @@ def result_page(result: Result) -> str:
 
 def _change_table(name: str, rows: Sequence[Change], before: str, after: str) -> str:
     cells = [
-        (_fact_of(row), numerals(format_fact(row.before)), numerals(format_fact(row.after)), _change_cell(row))
+        (
+            _fact_of(row),
+            numerals(format_fact(row.before)),
+            numerals(format_fact(row.after)),
+            _change_cell(row),
+        )
         for row in rows
     ]
     body = table(("Fact", before, after, "Change"), cells, kind="changes")
@@ -63,12 +68,18 @@ def _change_table(name: str, rows: Sequence[Change], before: str, after: str) ->
 
 
 def _fact_of(row: Change) -> str:
-    return prose(row.name) + (f'<br><span class="faint">{prose(row.note)}</span>' if row.note else "")
+    return prose(row.name) + (
+        f'<br><span class="faint">{prose(row.note)}</span>' if row.note else ""
+    )
 
 
 def _change_cell(row: Change) -> str:
     told = numerals(format_change(row))
-    return f'<td class="right faint">{told}</td>' if row.same else f'<td class="right"><b>{told}</b></td>'
+    return (
+        f'<td class="right faint">{told}</td>'
+        if row.same
+        else f'<td class="right"><b>{told}</b></td>'
+    )
 
 
 # -- how to have it again -------------------------------------------------------------------------------

@@ -23,7 +23,9 @@ def ledger_html(audit: Audit) -> str:
     body = f"{lines}{_inapplicable(others, anchors)}{_missing(audit)}"
     summary = f"<summary>{text(describe_counts(audit))}</summary>"
     head = '<h2 class="part">All checks</h2>'
-    return f'<section id="theorems">{head}<details class="ledger">{summary}{body}</details></section>'
+    return (
+        f'<section id="theorems">{head}<details class="ledger">{summary}{body}</details></section>'
+    )
 
 
 def _line(result: Result, anchors: dict[str, str]) -> str:

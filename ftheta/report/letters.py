@@ -9,7 +9,9 @@ from .symbols import to_superscript, with_index
 _INDEX = re.compile(r"(?<![\w\\])([^\W\d_])_(\w{1,8})(?!\w|\.\w)")
 _NUMBERED = re.compile(r"([α-ω])(\d{1,2})(?![\w.])")
 _POWER = re.compile(r"(?<![\w\\])([^\W\d_])\^(\w{1,3})(?!\w)")
-_UPRIGHT = {0x1D49C + i: chr(ord("A") + i) for i in range(26)} | {0x1D504 + i: chr(ord("A") + i) for i in range(26)}
+_UPRIGHT = {0x1D49C + i: chr(ord("A") + i) for i in range(26)} | {
+    0x1D504 + i: chr(ord("A") + i) for i in range(26)
+}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -25,7 +27,9 @@ def letters(text: str) -> str:
     Script letters, which few fonts have, are written upright.
     """
     flat = (
-        re.sub(r"\s+", " ", visible(plain(text) if "$" in text or "**" in text else text)).strip().translate(_UPRIGHT)
+        re.sub(r"\s+", " ", visible(plain(text) if "$" in text or "**" in text else text))
+        .strip()
+        .translate(_UPRIGHT)
     )
     return _POWER.sub(_raise, _NUMBERED.sub(_lower, _INDEX.sub(_lower, flat)))
 

@@ -14,8 +14,10 @@ UNREAD = "unread"
 
 _CODE = re.compile(r"`([^`]+)`")
 _EMPHASIS = re.compile(r"\*\*([^*]+)\*\*")
-_INDEX = re.compile(r"(?<![\w./])([^\W\d_]|∇)_(\w{1,3})(?!\w|\.\w)")  # of those that no letter is lowered for
-_STARRED = re.compile(r"(\\(?!operatorname)[a-zA-Z]+)\*")  # `\varrho*` is a product, no starred command
+# of those that no letter is lowered for
+_INDEX = re.compile(r"(?<![\w./])([^\W\d_]|∇)_(\w{1,3})(?!\w|\.\w)")
+# `\varrho*` is a product, no starred command
+_STARRED = re.compile(r"(\\(?!operatorname)[a-zA-Z]+)\*")
 _CELL = re.compile(r'<mtd style="text-align: left;[^"]*">')
 _SMALL_MATRIX = re.compile(r"\{([pbBvV]?)smallmatrix\}")
 

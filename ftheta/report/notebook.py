@@ -14,8 +14,24 @@ if TYPE_CHECKING:
     from ftheta.logic.result import Audit
     from ftheta.subjects import Network
 
-_COLOURS = {"holds": "#15803d", "open": "#8a5a00", "fails": "#b45309", "refuted": "#b91c1c", "unchecked": "#4b5a70"}
-_CHARTS = ("Curves", "Bars", "Heatmap", "Histogram", "Regions", "Points", "Motion", "Diagram", "Dag")
+_COLOURS = {
+    "holds": "#15803d",
+    "open": "#8a5a00",
+    "fails": "#b45309",
+    "refuted": "#b91c1c",
+    "unchecked": "#4b5a70",
+}
+_CHARTS = (
+    "Curves",
+    "Bars",
+    "Heatmap",
+    "Histogram",
+    "Regions",
+    "Points",
+    "Motion",
+    "Diagram",
+    "Dag",
+)
 
 
 def install(shell: Any = None) -> bool:
@@ -58,7 +74,9 @@ def network_bundle(net: "Network", include: Any = None, exclude: Any = None) -> 
     return {"text/html": html, "text/plain": repr(net)}
 
 
-def mimebundle(document: "Result | Audit", include: Any = None, exclude: Any = None) -> dict[str, str]:
+def mimebundle(
+    document: "Result | Audit", include: Any = None, exclude: Any = None
+) -> dict[str, str]:
     """The forms in which a notebook can show a result: HTML, LaTeX and plain text."""
     from ftheta.logic.result import Audit
 
@@ -66,12 +84,23 @@ def mimebundle(document: "Result | Audit", include: Any = None, exclude: Any = N
     from .card import card
 
     if isinstance(document, Audit):
-        bundle = {"text/html": _audit_html(document), "text/plain": plain_text(audit_card(document))}
+        bundle = {
+            "text/html": _audit_html(document),
+            "text/plain": plain_text(audit_card(document)),
+        }
     else:
         latex = {"text/latex": _latex(document)}
-        bundle = {"text/html": card_html(document), **latex, "text/plain": plain_text(card(document))}
+        bundle = {
+            "text/html": card_html(document),
+            **latex,
+            "text/plain": plain_text(card(document)),
+        }
     wanted = set(include) if include else set(bundle)
-    return {kind: text for kind, text in bundle.items() if kind in wanted and kind not in (exclude or ())}
+    return {
+        kind: text
+        for kind, text in bundle.items()
+        if kind in wanted and kind not in (exclude or ())
+    }
 
 
 def _tableau(found: Any, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -86,7 +115,9 @@ def plain_text(renderable: Any) -> str:
 
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=100, color_system=None, highlight=False, legacy_windows=False)
+    console = Console(
+        file=io.StringIO(), width=100, color_system=None, highlight=False, legacy_windows=False
+    )
     console.print(renderable)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in lines)
@@ -119,11 +150,15 @@ def card_html(result: "Result", *, mathml: bool = False) -> str:
         *(f"<p><b>{escape(remark)}</b></p>" for remark in remarks(result)),
         _picture(result),
         f"<details><summary>{escape(here.word)}: {escape(here.means)}</summary>",
-        "<ul>" + "".join(_check(c, words_html if mathml else escape) for c in result.checks) + "</ul>"
+        "<ul>"
+        + "".join(_check(c, words_html if mathml else escape) for c in result.checks)
+        + "</ul>"
         if result.checks
         else "",
         _claims(result.claims),
-        f"<p><b>Examples (not about the subject)</b></p>{_claims(result.examples)}" if result.examples else "",
+        f"<p><b>Examples (not about the subject)</b></p>{_claims(result.examples)}"
+        if result.examples
+        else "",
         f"<p>See also: {escape(', '.join(result.see_also))}</p>" if result.see_also else "",
         f"<pre>{escape(command(result))}</pre></details>",
     ]
@@ -132,7 +167,9 @@ def card_html(result: "Result", *, mathml: bool = False) -> str:
 
 def _pill(here: Any) -> str:
     colour = _COLOURS[here.family]
-    style = f"color:{colour};border:1px solid {colour};border-radius:1em;padding:0 .6em;font-size:.85em"
+    style = (
+        f"color:{colour};border:1px solid {colour};border-radius:1em;padding:0 .6em;font-size:.85em"
+    )
     return f"<span style='{style}'>{here.sign} {here.word}</span>"
 
 
@@ -151,7 +188,9 @@ def _image(chart: "Chart") -> str:
 
     data = b64encode(png(vega(chart), 2.0)).decode()
     label = escape(describe_chart(chart), quote=True)
-    return f'<img alt="{label}" style="max-width:100%;width:680px" src="data:image/png;base64,{data}">'
+    return (
+        f'<img alt="{label}" style="max-width:100%;width:680px" src="data:image/png;base64,{data}">'
+    )
 
 
 def _check(check: "Check", write: "Callable[[str], str]") -> str:
@@ -181,8 +220,15 @@ def _claims(claims: "tuple[Judged, ...]") -> str:
             judged.judgement.reason,
         )
         rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    head = "".join(f"<th>{name}</th>" for name in ("claim", "verdict", "measured", "bound", "slack", "evidence"))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>" if rows else ""
+    head = "".join(
+        f"<th>{name}</th>"
+        for name in ("claim", "verdict", "measured", "bound", "slack", "evidence")
+    )
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        if rows
+        else ""
+    )
 
 
 def _audit_html(audit: "Audit") -> str:

@@ -33,7 +33,13 @@ Cell = Words | Run
 
 def theorem_cells(entry: Mapping[str, Any]) -> list[Cell]:
     """The notebook of a theorem, from its entry of the index."""
-    return [*_theorem(entry), *_lesson(entry), *_control(entry), _own_subject(entry), _sources(entry)]
+    return [
+        *_theorem(entry),
+        *_lesson(entry),
+        *_control(entry),
+        _own_subject(entry),
+        _sources(entry),
+    ]
 
 
 def course_cells(name: str, course: Course) -> list[Cell]:
@@ -67,7 +73,9 @@ def _lesson(entry: Mapping[str, Any]) -> Iterator[Cell]:
         return
     parts = "\n".join(f"{k}. {part['says']}" for k, part in enumerate(lesson["parts"], 1))
     symbols = "\n".join(f"- {symbol}: {means}" for symbol, means in lesson["symbols"].items())
-    yield Words(_join("## Why one cares", lesson["why"], "## Its parts", parts, "## Symbols", symbols))
+    yield Words(
+        _join("## Why one cares", lesson["why"], "## Its parts", parts, "## Symbols", symbols)
+    )
     yield Words(_join("## Idea of the proof", lesson["idea"], "## Try this"))
     for k, trial in enumerate(lesson["trials"], 1):
         yield Words(trial["look"])
@@ -78,7 +86,9 @@ def _control(entry: Mapping[str, Any]) -> Iterator[Cell]:
     """The negative control: a hypothesis fails, and a forced run shows what it was for."""
     told = entry["lesson"]["breaks"] if entry["lesson"] else ""
     if not entry["breakable"]:
-        yield Words(_join("## What breaks it", told, f"It has no negative control: {entry['unbreakable']}"))
+        yield Words(
+            _join("## What breaks it", told, f"It has no negative control: {entry['unbreakable']}")
+        )
         return
     yield Words(_join("## What breaks it", told, "Its negative control, as it is and forced:"))
     yield Run("broken", f"ft.check({entry['id']!r}, breaker=True)")
@@ -115,7 +125,16 @@ def _page(course: Course, page: Page) -> Words:
     quote = f"> {page.quote}" if page.quote else ""
     errata = errata_of(course, page)
     misprint = f"**Errata in the sources.** {errata}" if errata else ""
-    return Words(_join(f"### {entry['title']}", quote, f"*{entry['gist']}*", entry["statement"], page.look, misprint))
+    return Words(
+        _join(
+            f"### {entry['title']}",
+            quote,
+            f"*{entry['gist']}*",
+            entry["statement"],
+            page.look,
+            misprint,
+        )
+    )
 
 
 def _exercise(exercise: Exercise, k: int) -> Iterator[Cell]:

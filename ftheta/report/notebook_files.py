@@ -20,7 +20,9 @@ def full_name(name: str) -> str:
     """The id of a theorem, or the name of a course, as it is listed; an unknown one suggests the nearest."""
     wanted = name.lower().replace("_", "-")
     if wanted not in index() and wanted not in NAMES:
-        remedy = suggest(wanted, [*index(), *NAMES], "`ftheta list` and `ftheta course` name them all", most=3)
+        remedy = suggest(
+            wanted, [*index(), *NAMES], "`ftheta list` and `ftheta course` name them all", most=3
+        )
         raise UsageError("There is no theorem and no course of this name.", got=name, remedy=remedy)
     return wanted
 
@@ -28,7 +30,11 @@ def full_name(name: str) -> str:
 def cells_of(name: str) -> list[Cell]:
     """The cells of the notebook of a theorem, by its id, or of a course, by its name."""
     found = full_name(name)
-    return course_cells(found, built_in_courses()[found]) if found in NAMES else theorem_cells(index()[found])
+    return (
+        course_cells(found, built_in_courses()[found])
+        if found in NAMES
+        else theorem_cells(index()[found])
+    )
 
 
 def write_notebook(name: str, path: Path, *, force: bool = False) -> int:
@@ -39,7 +45,9 @@ def write_notebook(name: str, path: Path, *, force: bool = False) -> int:
     cells = cells_of(name)
     ensure_savable(path, SUFFIXES)
     if path.exists() and not force:
-        raise UsageError("The file exists already.", where=str(path), remedy="give another name, or --force")
+        raise UsageError(
+            "The file exists already.", where=str(path), remedy="give another name, or --force"
+        )
     written = to_jupyter(cells) if path.suffix.lower() == ".ipynb" else to_marimo(cells)
     path.write_text(written, encoding="utf-8")
     return len(cells)
@@ -56,7 +64,9 @@ def to_jupyter(cells: Sequence[Cell]) -> str:
         if isinstance(cell, Words):
             made.append(_jupyter_cell("markdown", cell.text, number))
         else:
-            made.append(_jupyter_cell("code", f"{cell.name} = {cell.call}\n{cell.name}", number) | code)
+            made.append(
+                _jupyter_cell("code", f"{cell.name} = {cell.call}\n{cell.name}", number) | code
+            )
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": made}
@@ -64,7 +74,12 @@ def to_jupyter(cells: Sequence[Cell]) -> str:
 
 
 def _jupyter_cell(kind: str, source: str, number: int) -> dict[str, Any]:
-    return {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source.splitlines(keepends=True)}
+    return {
+        "cell_type": kind,
+        "id": f"cell-{number}",
+        "metadata": {},
+        "source": source.splitlines(keepends=True),
+    }
 
 
 # -- marimo -------------------------------------------------------------------------------------------

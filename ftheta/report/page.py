@@ -22,7 +22,14 @@ from .verdicts import Look
 
 _FOLDER = Path(__file__).parent
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
-_HEIGHTS = {"curves": 340, "histogram": 320, "heatmap": 420, "regions": 430, "points": 400, "motion": 460}
+_HEIGHTS = {
+    "curves": 340,
+    "histogram": 320,
+    "heatmap": 420,
+    "regions": 430,
+    "points": 400,
+    "motion": 460,
+}
 _JOINT = re.compile(r"(?<=[≤≥=→Δ±]) | (?=%)")
 _MOST_ROWS = 200
 
@@ -30,7 +37,9 @@ _MOST_ROWS = 200
 def page(title: str, body: Iterable[str], *, style: str = "", scripts: Sequence[str] = ()) -> str:
     """A whole page: no reference to anything outside the file, and no script but those given, named by their hashes in
     the policy. `style` comes after the rules of all pages; the scripts are modules and run in their order."""
-    hashes = " ".join(f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts)
+    hashes = " ".join(
+        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" for script in scripts
+    )
     policy = f"{_POLICY}; script-src {hashes}" if scripts else _POLICY
     head = [
         '<meta charset="utf-8">',
@@ -67,7 +76,9 @@ def _style() -> str:
         for light, dark in dark_colours().items()
     )
     css = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    return f"{face}\n{css}\n{hint_rules()}\n@media screen and (prefers-color-scheme:dark){{{swaps}}}"
+    return (
+        f"{face}\n{css}\n{hint_rules()}\n@media screen and (prefers-color-scheme:dark){{{swaps}}}"
+    )
 
 
 def text(plain: str) -> str:
@@ -86,16 +97,24 @@ def numerals(text: str) -> str:
 
 
 def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", kind: str = "", left: int = 1
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    caption: str = "",
+    kind: str = "",
+    left: int = 1,
 ) -> str:
     """Rows of cells that are HTML already; the first `left` columns are set to the left."""
     aligned = lambda i: "" if i < left else ' class="right"'
-    titles = "".join(f'<th scope="col"{aligned(i)}>{escape(name)}</th>' for i, name in enumerate(head))
+    titles = "".join(
+        f'<th scope="col"{aligned(i)}>{escape(name)}</th>' for i, name in enumerate(head)
+    )
     lines = []
     for row in rows:
         first, *rest = row
         cells = "".join(
-            cell if cell.startswith("<td") else f"<td{aligned(i)}>{cell}</td>" for i, cell in enumerate(rest, 1)
+            cell if cell.startswith("<td") else f"<td{aligned(i)}>{cell}</td>"
+            for i, cell in enumerate(rest, 1)
         )
         lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     titled = f"<caption>{caption}</caption>" if caption else ""
@@ -116,19 +135,27 @@ def _cell(cell: float | int | str) -> str:
 
 def part_mark(part: str) -> str:
     """The letter of a part of a statement, as (a), before what checks it."""
-    return f'<b class="of-part" title="checks part {part} of the statement">{part}</b> ' if part else ""
+    return (
+        f'<b class="of-part" title="checks part {part} of the statement">{part}</b> '
+        if part
+        else ""
+    )
 
 
 def figure_html(chart: Chart, *, captioned: bool = True, id: str = "") -> str:
     """A chart as an SVG figure with its title below; one of the theorem `id` with the letter of the part it checks."""
     wide, height = figure_size(chart, captioned=captioned)
-    caption = f"<figcaption>{caption_html(chart, id)}</figcaption>" if captioned and chart.title else ""
+    caption = (
+        f"<figcaption>{caption_html(chart, id)}</figcaption>" if captioned and chart.title else ""
+    )
     return f"<figure>{figure(chart, width=wide, height=height)}{caption}</figure>"
 
 
 def figure_size(chart: Chart, *, captioned: bool = True) -> tuple[float, float | None]:
     """Width and height, in pixels, of a chart on a page; without a height it takes what suits it."""
-    wide = 1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
+    wide = (
+        1000 if isinstance(chart, Dag) else 760 if isinstance(chart, Diagram) and captioned else 540
+    )
     return wide, _HEIGHTS.get(chart.kind, 300 if isinstance(chart, Diagram) else None)
 
 

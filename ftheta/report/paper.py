@@ -26,7 +26,9 @@ def read_length(words: str) -> float:
         raise UsageError("This is not a length.", got=words, remedy=remedy)
     inches = float(found[1]) * _INCHES[found[2]]
     if not _LEAST <= inches <= _MOST:
-        raise UsageError("A figure cannot have this size.", got=words, remedy=f"from {_LEAST:g}in to {_MOST:g}in")
+        raise UsageError(
+            "A figure cannot have this size.", got=words, remedy=f"from {_LEAST:g}in to {_MOST:g}in"
+        )
     return inches
 
 
@@ -36,7 +38,9 @@ def set_ticks(part: Any) -> Any:
         return [set_ticks(p) for p in part]
     if not isinstance(part, dict):
         return part
-    return {key: _tick_size(value) if key in _SIZES else set_ticks(value) for key, value in part.items()}
+    return {
+        key: _tick_size(value) if key in _SIZES else set_ticks(value) for key, value in part.items()
+    }
 
 
 _SIZES = ("fontSize", "labelFontSize")

@@ -10,7 +10,9 @@ from .letters import letters
 from .mathml import words_html
 
 
-def parts_html(parts: Sequence[Mapping[str, Any]], symbols: Mapping[str, str] = MappingProxyType({})) -> str:
+def parts_html(
+    parts: Sequence[Mapping[str, Any]], symbols: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The results of a statement, (a), (b), …, each with what checks it; `symbols` are explained above already."""
     items = []
     for part in parts:

@@ -63,14 +63,18 @@ def pgfplots(chart: Chart, width: float = COLUMN, height: float | None = None) -
 
 def _refuse(chart: Chart, got: str) -> UsageError:
     remedy = "draw it as .pdf, .svg or .png, or take its data as .csv"
-    return UsageError("PGFPlots has no such drawing.", where=letters(chart.title), got=got, remedy=remedy)
+    return UsageError(
+        "PGFPlots has no such drawing.", where=letters(chart.title), got=got, remedy=remedy
+    )
 
 
 def _picture(chart: Chart, options: Sequence[str], plots: Sequence[str]) -> str:
     colours = (*PAPER.measured, *PAPER.bounds, PAPER.reference, *PAPER_FILLS)
     source = "".join([*options, *plots])
     used = [c for c in dict.fromkeys(colours) if _name(c) in source]
-    packages = "amsmath,amssymb,pgfplots" if any(command in source for command in AMS) else "pgfplots"
+    packages = (
+        "amsmath,amssymb,pgfplots" if any(command in source for command in AMS) else "pgfplots"
+    )
     lines = [
         f"% {_ascii(letters(chart.title))}",
         rf"% \usepackage{{{packages}}} \pgfplotsset{{compat=1.18}}",
@@ -125,11 +129,16 @@ def _look(series: Series, pen: Pen, count: int) -> Iterator[str]:
         return
     yield f"line width={pen.width * 8 / LETTER:.3g}pt"
     if pen.dash:
-        steps = (f"{'off' if i % 2 else 'on'} {length * 8 / LETTER:.2g}pt" for i, length in enumerate(pen.dash))
+        steps = (
+            f"{'off' if i % 2 else 'on'} {length * 8 / LETTER:.2g}pt"
+            for i, length in enumerate(pen.dash)
+        )
         yield f"dash pattern={' '.join(steps)}"
     if series.mark == "step":
         yield "const plot"
-    yield f"mark repeat={max(1, count // 8)}, mark={_MARKS[pen.shape]}" if pen.marked else "mark=none"
+    yield (
+        f"mark repeat={max(1, count // 8)}, mark={_MARKS[pen.shape]}" if pen.marked else "mark=none"
+    )
 
 
 def _kept(series: Series, x: Axis) -> Sequence[int]:
@@ -173,10 +182,17 @@ def _group_plots(chart: Points) -> Iterator[str]:
     if x is None or y is None:
         return
     rows = [(a, b, g) for a, b, g in zip(chart.xs, chart.ys, groups) if x.keeps(a) and y.keeps(b)]
-    kept = [rows[i] for i in space_out([(500 * x.fraction(a), 500 * y.fraction(b), g) for a, b, g in rows], MOST)]
+    kept = [
+        rows[i]
+        for i in space_out(
+            [(500 * x.fraction(a), 500 * y.fraction(b), g) for a, b, g in rows], MOST
+        )
+    ]
     for k, name in enumerate(dict.fromkeys(groups)):
         colour = _name(PAPER.point_colours[k % len(PAPER.point_colours)])
-        look = f"only marks, mark size=1.2pt, color={colour}, mark={_MARKS[SHAPES[k % len(SHAPES)]]}"
+        look = (
+            f"only marks, mark size=1.2pt, color={colour}, mark={_MARKS[SHAPES[k % len(SHAPES)]]}"
+        )
         coordinates = _coordinates([(a, b) for a, b, g in kept if g == name], chart.x, chart.y)
         yield f"\\addplot[{look}] coordinates {{{coordinates}}};"
         if name:
@@ -195,7 +211,15 @@ def _categories(chart: Bars) -> list[str]:
     names = ",".join(f"{{{words_to_tex(c)}}}" for c in chart.categories)
     ticks = [f"ytick={{{','.join(str(i + 1) for i in range(count))}}}", f"yticklabels={{{names}}}"]
     log = ["log origin=infty"] if chart.x.scale == "log" else []
-    return ["xbar", "bar width=4pt", "y dir=reverse", "ymin=0.5", f"ymax={count + 0.5}", *ticks, *log]
+    return [
+        "xbar",
+        "bar width=4pt",
+        "y dir=reverse",
+        "ymin=0.5",
+        f"ymax={count + 0.5}",
+        *ticks,
+        *log,
+    ]
 
 
 def _bar_plots(chart: Bars) -> Iterator[str]:

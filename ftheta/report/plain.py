@@ -25,7 +25,9 @@ from .symbols import (
 FORMULA = re.compile(r"(?<!\\)\$\$(.+?)(?<!\\)\$\$|(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
 _WORDS = r"\\(?:text|textrm|textbf|textit|textsf|texttt|mbox|hbox)\s*\{([^{}]*)\}"
 _TEXT = re.compile(_WORDS)
-_TOKEN = re.compile(_WORDS.replace("([^{}]*)", "[^{}]*") + r"|\\[a-zA-Z]+|\\.|[{}^_&~]|\s+|.", re.DOTALL)
+_TOKEN = re.compile(
+    _WORDS.replace("([^{}]*)", "[^{}]*") + r"|\\[a-zA-Z]+|\\.|[{}^_&~]|\s+|.", re.DOTALL
+)
 _EMPHASIS = re.compile(r"\*\*(.+?)\*\*", re.DOTALL)
 _KEPT_SPACE = "\ue000"  # a space between words, which mathematics mode must not drop
 _CHARACTERS = {
@@ -55,7 +57,9 @@ def plain(text: str) -> str:
         end = found.end()
     parts.append(_plain_words(text[end:]))
     lines = [line.rstrip() for line in "".join(parts).split("\n")]
-    return "\n".join(line if line.startswith("    ") else line.strip() for line in lines if line.strip())
+    return "\n".join(
+        line if line.startswith("    ") else line.strip() for line in lines if line.strip()
+    )
 
 
 def _plain_words(text: str) -> str:
@@ -104,7 +108,9 @@ class _Reader:
         script = "′" if mark == "'" else self.tight()
         kind = base.kind if base.kind in ("op", "big", "close") else "ord"
         text = f"({base.text})" if base.kind == "frac" else base.text
-        pieces.append(Piece(with_index(text, script) if mark == "_" else text + to_superscript(script), kind))
+        pieces.append(
+            Piece(with_index(text, script) if mark == "_" else text + to_superscript(script), kind)
+        )
 
     def argument(self) -> list[Piece]:
         """The next group, command with its arguments, or character."""
@@ -236,13 +242,21 @@ def _lay_out(name: str, rows: list[list[str]]) -> str:
     if "matrix" in name or name == "array":
         return "[" + "; ".join(", ".join(row) for row in rows if any(row)) + "]"
     if name == "cases":
-        return "{ " + "; ".join(", ".join(cell.rstrip(",") for cell in row) for row in rows if any(row)) + " }"
+        return (
+            "{ "
+            + "; ".join(", ".join(cell.rstrip(",") for cell in row) for row in rows if any(row))
+            + " }"
+        )
     return "; ".join(" ".join(cell for cell in row if cell) for row in rows if any(row))
 
 
 def _fraction(above: str, below: str) -> str:
-    above = f"({above})" if re.search(r"[ +/]|(?<=.)−", above) and not _is_bracketed(above) else above
-    return f"{above}/{below}" if _SINGLE.match(below) or _is_bracketed(below) else f"{above}/({below})"
+    above = (
+        f"({above})" if re.search(r"[ +/]|(?<=.)−", above) and not _is_bracketed(above) else above
+    )
+    return (
+        f"{above}/{below}" if _SINGLE.match(below) or _is_bracketed(below) else f"{above}/({below})"
+    )
 
 
 def _is_bracketed(text: str) -> bool:
@@ -268,7 +282,9 @@ def _join(pieces: list[Piece], *, tight: bool = False) -> str:
         if sign[:1] in ("‖", "|") and kind == "ord":
             kind = "close" if bars % 2 else "open"
             bars = bars + 1
-        if kind == "bin" and (previous in ("", "rel", "bin", "open", "punct", "op") or position == len(pieces) - 1):
+        if kind == "bin" and (
+            previous in ("", "rel", "bin", "open", "punct", "op") or position == len(pieces) - 1
+        ):
             kind = "open"  # a sign, not an operation
         if kind in ("rel", "bin"):
             text += f" {sign} " if text else f"{sign} "
@@ -283,4 +299,6 @@ def _needs_space(left: str, right: str) -> bool:
     """Whether a thin space belongs between two neighbours."""
     if right in ("op", "big", "frac"):
         return left in ("ord", "close", "op", "big", "frac")
-    return left in ("op", "big", "frac") and right in (("ord",) if left == "op" else ("ord", "open"))
+    return left in ("op", "big", "frac") and right in (
+        ("ord",) if left == "op" else ("ord", "open")
+    )

@@ -9,7 +9,18 @@ from html import escape
 from typing import Any, Literal, TypeAlias
 
 from ftheta.logic import UsageError
-from ftheta.logic.chart import Bars, Chart, Curves, Dag, Diagram, Heatmap, Histogram, Motion, Points, Regions
+from ftheta.logic.chart import (
+    Bars,
+    Chart,
+    Curves,
+    Dag,
+    Diagram,
+    Heatmap,
+    Histogram,
+    Motion,
+    Points,
+    Regions,
+)
 
 from .charts.frame import Spec
 from .charts.measure import FONTS
@@ -37,7 +48,9 @@ def render(
 ) -> str | bytes:
     """The chart as text (svg, html, csv, tex) or bytes (png, pdf). `scale` is pixels of a PNG per unit."""
     if format not in FORMATS:
-        raise UsageError("Charts have no such format.", got=format, remedy=f"choose one of {', '.join(FORMATS)}")
+        raise UsageError(
+            "Charts have no such format.", got=format, remedy=f"choose one of {', '.join(FORMATS)}"
+        )
     if format == "csv":
         return chart_csv(chart)
     if format == "tex":
@@ -47,10 +60,16 @@ def render(
         return _page(chart, svg(spec))
     if format == "svg":
         return svg(spec)
-    return png(spec, scale) if format == "png" else _converter().vega_to_pdf(spec, allowed_base_urls=[])
+    return (
+        png(spec, scale)
+        if format == "png"
+        else _converter().vega_to_pdf(spec, allowed_base_urls=[])
+    )
 
 
-def render_for_paper(chart: Chart, format: Format, width: float = COLUMN, height: float | None = None) -> str | bytes:
+def render_for_paper(
+    chart: Chart, format: Format, width: float = COLUMN, height: float | None = None
+) -> str | bytes:
     """The chart as a figure of a paper, `width` × `height` inches: labels of 8 points, ticks of 7, no title, told apart
     without colours. Without a height it takes the one that suits it."""
     if format == "csv":
@@ -84,7 +103,9 @@ def figure(chart: Chart, *, width: float | None = None, height: float | None = N
     It is one image with one description; the roles that Vega gives to its marks would have each of them announced.
     Nothing inside it has an id, so any number of figures may share a page.
     """
-    drawn = _OF_MARKS.sub("", svg({**vega(chart, width=width, height=height, title=False), "background": None}))
+    drawn = _OF_MARKS.sub(
+        "", svg({**vega(chart, width=width, height=height, title=False), "background": None})
+    )
     label = escape(describe_chart(chart), quote=True)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
@@ -119,10 +140,14 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
         case Curves(series=series):
             yield "series", "x", "y", "lo", "hi"
             for s in series:
-                yield from ((s.name, *row) for row in zip(s.x, s.y, _pad(s.lo, s.x), _pad(s.hi, s.x)))
+                yield from (
+                    (s.name, *row) for row in zip(s.x, s.y, _pad(s.lo, s.x), _pad(s.hi, s.x))
+                )
         case Bars(categories=categories, groups=groups, values=values):
             yield "category", "group", "value"
-            yield from ((c, g, v) for g, row in zip(groups, values) for c, v in zip(categories, row))
+            yield from (
+                (c, g, v) for g, row in zip(groups, values) for c, v in zip(categories, row)
+            )
         case Heatmap():
             yield "x", "y", "value"
             yield from _cells(chart)
@@ -140,7 +165,9 @@ def _rows(chart: Chart) -> Iterator[tuple[Any, ...]]:
         case Regions(polygons=polygons, values=values):
             yield "region", "x", "y", "value"
             yield from (
-                (i, *corner, v) for i, (p, v) in enumerate(zip(polygons, _pad(values, polygons))) for corner in p
+                (i, *corner, v)
+                for i, (p, v) in enumerate(zip(polygons, _pad(values, polygons)))
+                for corner in p
             )
         case Points(xs=xs, ys=ys, groups=groups):
             yield "x", "y", "group"
@@ -167,8 +194,14 @@ def _cells(chart: Heatmap) -> Iterator[tuple[float, float, float]]:
     x0, x1, y0, y1 = chart.extent
     for i, row in enumerate(chart.values):
         y = _between(y0, y1, (i + 0.5) / len(chart.values), chart.y.scale)
-        yield from ((_between(x0, x1, (j + 0.5) / len(row), chart.x.scale), y, v) for j, v in enumerate(row))
+        yield from (
+            (_between(x0, x1, (j + 0.5) / len(row), chart.x.scale), y, v) for j, v in enumerate(row)
+        )
 
 
 def _between(lo: float, hi: float, share: float, scale: str) -> float:
-    return lo ** (1 - share) * hi**share if scale == "log" and lo > 0 and hi > 0 else lo + share * (hi - lo)
+    return (
+        lo ** (1 - share) * hi**share
+        if scale == "log" and lo > 0 and hi > 0
+        else lo + share * (hi - lo)
+    )

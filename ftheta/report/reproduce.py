@@ -14,7 +14,10 @@ _NO_KNOBS: Mapping[str, Any] = MappingProxyType({})
 def command(result: Result) -> str:
     """The line for the terminal."""
     provenance = result.provenance
-    knobs = [f"--{name.replace('_', '-')} {write_word(value)}" for name, value in provenance.knobs.items()]
+    knobs = [
+        f"--{name.replace('_', '-')} {write_word(value)}"
+        for name, value in provenance.knobs.items()
+    ]
     given = [f"--on {shlex.quote(provenance.given or provenance.subject)}"]
     option = "--with-data" if "data" in provenance.knobs else "--data"
     given += [f"{option} {shlex.quote(provenance.with_data)}"] if provenance.with_data else []
@@ -54,7 +57,11 @@ def audit_snippet(audit: Audit, against: Audit | None = None) -> str:
     given = [repr(_model(audit)), *([] if against is None else [repr(_model(against))])]
     given += [repr(asked.data or audit.data)] if audit.data else []
     given += [f"{name}={value!r}" for name, value in _named(asked) if value]
-    given += [f"{name}={list(value)!r}" for name, value in (("only", asked.only), ("skip", asked.skip)) if value]
+    given += [
+        f"{name}={list(value)!r}"
+        for name, value in (("only", asked.only), ("skip", asked.skip))
+        if value
+    ]
     given += [f"budget={asked.budget:g}"] if asked.budget else []
     called = ", ".join([*given, f"seed={audit.seed}"])
     if against is None:
@@ -73,7 +80,10 @@ def _named(asked: Request) -> tuple[tuple[str, str], ...]:
 def _audit_words(audit: Audit) -> list[str]:
     """The words behind `ftheta audit`."""
     asked = audit.asked
-    options = [("--data", asked.data or audit.data), *((f"--{name}", value) for name, value in _named(asked))]
+    options = [
+        ("--data", asked.data or audit.data),
+        *((f"--{name}", value) for name, value in _named(asked)),
+    ]
     options += [("--only", ",".join(asked.only)), ("--skip", ",".join(asked.skip))]
     options += [("--budget", f"{asked.budget:g}s" if asked.budget else "")]
     written = [f"{name} {shlex.quote(value)}" for name, value in options if value]
@@ -85,14 +95,18 @@ def versions(found: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in found.items())
 
 
-def check_line(id: str, preset: str = "", knobs: Mapping[str, Any] = _NO_KNOBS, *, force: bool = False) -> str:
+def check_line(
+    id: str, preset: str = "", knobs: Mapping[str, Any] = _NO_KNOBS, *, force: bool = False
+) -> str:
     """The line for the terminal that runs a theorem with a preset, single knobs, or both."""
     chosen = [f"--preset {shlex.quote(preset)}"] if preset else []
     given = [f"--{name.replace('_', '-')} {write_word(value)}" for name, value in knobs.items()]
     return " ".join(["ftheta check", id, *chosen, *given, *["--force"] * force])
 
 
-def check_call(id: str, preset: str = "", knobs: Mapping[str, Any] = _NO_KNOBS, *, force: bool = False) -> str:
+def check_call(
+    id: str, preset: str = "", knobs: Mapping[str, Any] = _NO_KNOBS, *, force: bool = False
+) -> str:
     """The same in Python."""
     chosen = [f"preset={preset!r}"] if preset else []
     given = [f"{name}={value!r}" for name, value in knobs.items()]

@@ -47,7 +47,9 @@ def save(
         return (_write(path, _page(result, path)),)
     if path.suffix.lower() == ".json":
         raise UsageError(
-            "A chart alone has no JSON form.", got=path.name, remedy="save the result, or the chart as .csv"
+            "A chart alone has no JSON form.",
+            got=path.name,
+            remedy="save the result, or the chart as .csv",
         )
     charts = result.charts if isinstance(result, Result) else (result,)
     if not charts:
@@ -57,7 +59,8 @@ def save(
             remedy="save it as .html or .json; if a hypothesis fails, force=True measures anyway",
         )
     return tuple(
-        _write(_number_file(path, i), _draw(chart, path, style, width, height)) for i, chart in enumerate(charts, 1)
+        _write(_number_file(path, i), _draw(chart, path, style, width, height))
+        for i, chart in enumerate(charts, 1)
     )
 
 
@@ -84,14 +87,24 @@ def ensure_savable(path: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> No
     """Refuse, before any work is done, a file that could not be written."""
     path = Path(path)
     if path.suffix.lower() not in suffixes:
-        raise UsageError("Unknown kind of file.", got=path.name, remedy=f"end its name with {', '.join(suffixes)}")
+        raise UsageError(
+            "Unknown kind of file.",
+            got=path.name,
+            remedy=f"end its name with {', '.join(suffixes)}",
+        )
     if not path.absolute().parent.is_dir():
-        raise UsageError("The folder does not exist.", where=str(path), remedy=f"make {path.parent} first")
+        raise UsageError(
+            "The folder does not exist.", where=str(path), remedy=f"make {path.parent} first"
+        )
     if path.is_dir():
-        raise UsageError("This is a folder.", where=str(path), remedy="give the name of a file in it")
+        raise UsageError(
+            "This is a folder.", where=str(path), remedy="give the name of a file in it"
+        )
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise UsageError(
-            "The file may not be written.", where=str(path), remedy="choose a place that is yours to write"
+            "The file may not be written.",
+            where=str(path),
+            remedy="choose a place that is yours to write",
         )
 
 
@@ -103,7 +116,9 @@ def _page(document: Result | Audit | Comparison, path: Path) -> str:
     if path.suffix.lower() in BUILDS and isinstance(document, Audit | Comparison):
         from . import ci
 
-        return {".md": ci.markdown, ".xml": ci.junit, ".sarif": ci.sarif}[path.suffix.lower()](document)
+        return {".md": ci.markdown, ".xml": ci.junit, ".sarif": ci.sarif}[path.suffix.lower()](
+            document
+        )
     from .audit_html import audit_page
     from .html import comparison_page, result_page
 
@@ -112,13 +127,17 @@ def _page(document: Result | Audit | Comparison, path: Path) -> str:
     return comparison_page(document) if isinstance(document, Comparison) else result_page(document)
 
 
-def _draw(chart: Chart, path: Path, style: "ThemeName", width: str | None, height: str | None) -> str | bytes:
+def _draw(
+    chart: Chart, path: Path, style: "ThemeName", width: str | None, height: str | None
+) -> str | bytes:
     from .charts.theme import THEMES
     from .paper import COLUMN, SCREEN, read_length
     from .render import render, render_for_paper
 
     if style not in THEMES:
-        raise UsageError("There is no such style.", got=style, remedy=suggest(style, THEMES, ", ".join(THEMES)))
+        raise UsageError(
+            "There is no such style.", got=style, remedy=suggest(style, THEMES, ", ".join(THEMES))
+        )
     across = None if width is None else read_length(width)
     up = None if height is None else read_length(height)
     format: Any = path.suffix.lower().removeprefix(".")
@@ -135,7 +154,11 @@ def _number_file(path: Path, index: int) -> Path:
 def _write(path: Path, content: str | bytes) -> Path:
     try:
         # a name of a file that is not UTF-8 has halves of characters in it
-        path.write_bytes(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+        path.write_bytes(
+            content.encode(errors="backslashreplace") if isinstance(content, str) else content
+        )
     except OSError as error:
-        raise UsageError("The file cannot be written.", where=str(path), got=error.strerror) from None
+        raise UsageError(
+            "The file cannot be written.", where=str(path), got=error.strerror
+        ) from None
     return path

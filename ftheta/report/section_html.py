@@ -27,10 +27,16 @@ def section_html(section: Section, findings: Sequence[AuditFinding] = (), before
     room = 2 if items > _MANY else 1
     picture = "".join(map(figure_html, section.charts[:room]))
     told = facts_html(first) + "".join(data_table(table, _MOST_ROWS) for table in beside)
-    sides = f"<div>{picture}</div><div>{told}</div>" if picture and told else f'<div class="wide">{picture}{told}</div>'
+    sides = (
+        f"<div>{picture}</div><div>{told}</div>"
+        if picture and told
+        else f'<div class="wide">{picture}{told}</div>'
+    )
     shown = f'<div class="sides">{sides}</div>' if picture or told else ""
     cut = [table for table in section.tables if table not in beside or len(table.rows) > _MOST_ROWS]
-    rest = _folded(section.charts[room:], cut, [fact for fact in section.facts if fact not in first])
+    rest = _folded(
+        section.charts[room:], cut, [fact for fact in section.facts if fact not in first]
+    )
     head = f'<h2 class="part">{text(section.title)}</h2>'
     return f'<section id="s-{text(section.id)}">{head}{before}{brief_findings_html(findings)}{shown}{rest}</section>'
 
@@ -49,14 +55,20 @@ def _folded(charts: Sequence[Chart], tables: Sequence[Table], facts: Sequence[Fa
 def facts_html(facts: Sequence[Fact]) -> str:
     """Names, values and how they are known; what several are of is said once above them. Long words are paragraphs."""
     long = [f for f in facts if isinstance(f.value, str) and len(f.value) > _LONGEST_WORDS]
-    paragraphs = "".join(f"<p><b>{text(f.name.capitalize())}.</b> {prose(str(f.value))}</p>" for f in long)
+    paragraphs = "".join(
+        f"<p><b>{text(f.name.capitalize())}.</b> {prose(str(f.value))}</p>" for f in long
+    )
     return paragraphs + _facts_table([f for f in facts if f not in long])
 
 
 def _facts_table(facts: Sequence[Fact]) -> str:
     bodies = []
     for note, group in groupby(facts, key=lambda f: f.note):
-        of = f'<tr><th colspan="3" scope="rowgroup" class="of">{prose(note)}</th></tr>' if note else ""
+        of = (
+            f'<tr><th colspan="3" scope="rowgroup" class="of">{prose(note)}</th></tr>'
+            if note
+            else ""
+        )
         rows = "".join(
             f'<tr><th scope="row">{prose(f.name)}</th><td class="right">{numerals(format_fact(f.value))}</td>'
             f'<td class="how">{escape(describe_basis(f.value))}</td></tr>'
@@ -82,5 +94,7 @@ def identity(audit: Audit) -> dict[str, str]:
 
 def reproduction_html(line: str, code: str, facts: dict[str, str]) -> str:
     """How to have it again: on the command line, in Python, and with what."""
-    rows = "".join(f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts.items())
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{text(value)}</dd>" for name, value in facts.items()
+    )
     return f"<section><h2>Reproduce</h2><pre>{text(line)}</pre><pre>{text(code)}</pre><dl>{rows}</dl></section>"

@@ -21,24 +21,35 @@ def sheet(entry: Mapping[str, Any]) -> Card:
 
 
 def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
-    yield line((entry["title"], "bold"), f"  {entry['id']}", (f" · {entry['chapter_title']}", FAINT))
+    yield line(
+        (entry["title"], "bold"), f"  {entry['id']}", (f" · {entry['chapter_title']}", FAINT)
+    )
     if entry["gist"]:
         yield indent(line((letters(entry["gist"]), "italic")), below=1)
     yield indent(line(plain(entry["statement"])), below=1)
     if entry["assumes"]:
         yield heading("Hypotheses")
         for asked in (*entry["assumes"], *entry["adapters"]):
-            remedy: Styled = (f"\nto meet it: {letters(asked['remedy'])}", FAINT) if asked["remedy"] else ""
+            remedy: Styled = (
+                (f"\nto meet it: {letters(asked['remedy'])}", FAINT) if asked["remedy"] else ""
+            )
             kind: Styled = (f"of a {asked['takes']}: ", FAINT) if "takes" in asked else ""
             yield hanging_indent("·", FAINT, kind, letters(asked["says"]) or asked["name"], remedy)
         yield line("")
     if entry["knobs"]:
         yield heading("Options")
-        yield Columns(("option", "meaning", "range", "default"), [_knob(k) for k in entry["knobs"]], left=(0, 1, 2))
+        yield Columns(
+            ("option", "meaning", "range", "default"),
+            [_knob(k) for k in entry["knobs"]],
+            left=(0, 1, 2),
+        )
         yield line("")
     if entry["presets"]:
         yield heading("Presets")
-        rows = [[f"--preset {_quote(name)}", _settings(knobs)] for name, knobs in entry["presets"].items()]
+        rows = [
+            [f"--preset {_quote(name)}", _settings(knobs)]
+            for name, knobs in entry["presets"].items()
+        ]
         yield Columns(("", ""), rows, left=(0, 1))
         yield line("")
     if entry.get("lesson"):
@@ -56,12 +67,16 @@ def _lesson(id: str, lesson: Mapping[str, Any]) -> Iterator["RenderableType"]:
     yield indent(line(_one_line(lesson["why"])), below=1)
     yield heading("Parts")
     for k, part in enumerate(lesson["parts"]):
-        checked = "; ".join([*(f"claim “{words} …”" for words in part["claims"]), *map(_picture, part["charts"])])
+        checked = "; ".join(
+            [*(f"claim “{words} …”" for words in part["claims"]), *map(_picture, part["charts"])]
+        )
         shown: Styled = (f"\nchecked by {checked}", FAINT) if checked else ""
         yield hanging_indent(f"{chr(ord('a') + k)})", "", _one_line(part["says"]), shown)
     yield line("")
     yield heading("Symbols")
-    yield Columns(("", ""), [[_one_line(s), _one_line(m)] for s, m in lesson["symbols"].items()], left=(0, 1))
+    yield Columns(
+        ("", ""), [[_one_line(s), _one_line(m)] for s, m in lesson["symbols"].items()], left=(0, 1)
+    )
     yield line("")
     yield heading("Idea of the proof")
     yield indent(line(_one_line(lesson["idea"])), below=1)
@@ -75,7 +90,9 @@ def _lesson(id: str, lesson: Mapping[str, Any]) -> Iterator["RenderableType"]:
     yield heading("What breaks it")
     yield indent(line(_one_line(lesson["breaks"])), below=1)
     yield heading("Where it leads")
-    yield Columns(("", ""), [[other, _one_line(why)] for other, why in lesson["leads"].items()], left=(0, 1))
+    yield Columns(
+        ("", ""), [[other, _one_line(why)] for other, why in lesson["leads"].items()], left=(0, 1)
+    )
     yield line("")
 
 
@@ -93,7 +110,9 @@ def _knob(setting: Mapping[str, Any]) -> list[Styled]:
     least, most = Knob(lo=knob["lo"], hi=knob["hi"], least=knob["least"], most=knob["most"]).limits
     ends = f"{number(least)} … {number(most)}"
     if setting["type"] in ("bool", "str"):
-        ends = ", ".join(knob["choices"]) or ("true, false" if setting["type"] == "bool" else "text")
+        ends = ", ".join(knob["choices"]) or (
+            "true, false" if setting["type"] == "bool" else "text"
+        )
     option = f"--{setting['name'].replace('_', '-')}"
     return [option, f"{symbol}{letters(knob['says'])}", (ends, FAINT), number(setting["default"])]
 
@@ -111,7 +130,9 @@ def _sources(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
         yield heading("Sources")
         sources = entry["sources"]
         named = sources if isinstance(sources, Mapping) else {key: source(key) for key in sources}
-        yield from (hanging_indent("", "", f"{key}  ", (words, FAINT)) for key, words in named.items())
+        yield from (
+            hanging_indent("", "", f"{key}  ", (words, FAINT)) for key, words in named.items()
+        )
         yield line("")
     if entry["errata"]:
         yield heading("Errata in the sources")

@@ -27,15 +27,25 @@ def sides(claim: Claim) -> Sides:
         case AtMost(left=left, right=right):
             return Sides(enclosure(left), enclosure(right), _room(_top(left), _bottom(right)))
         case Identity(what=what, left=left, right=right):
-            return Sides(quantity(what, left), f"= {quantity(what, right)}", _distance(left.middle, right.middle))
+            return Sides(
+                quantity(what, left),
+                f"= {quantity(what, right)}",
+                _distance(left.middle, right.middle),
+            )
         case Rate(slope=slope, order=order, sharp=sharp):
-            return Sides(f"slope {enclosure(slope)}", f"{'' if sharp else '≤ '}{number(-order)}", "")
+            return Sides(
+                f"slope {enclosure(slope)}", f"{'' if sharp else '≤ '}{number(-order)}", ""
+            )
         case Converges(values=values, limit=limit):
             last = values[-1].middle if values else inf
             known = enclosure(values[-1]) if values else "unknown"
             return Sides(known, f"→ {enclosure(limit)}", _distance(last, limit.middle))
         case Exists(achieved=achieved, wanted=wanted):
-            return Sides(enclosure(achieved), f"≤ {enclosure(wanted)}", _room(_top(achieved), _bottom(wanted)))
+            return Sides(
+                enclosure(achieved),
+                f"≤ {enclosure(wanted)}",
+                _room(_top(achieved), _bottom(wanted)),
+            )
 
 
 def brief(claim: Claim) -> Sides:

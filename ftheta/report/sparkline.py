@@ -5,7 +5,8 @@ from ftheta.logic.chart import Curves
 from .charts.scales import Scaled, make_scale
 from .letters import letters
 
-_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # the bits of a Braille letter: four rows, two columns
+# the bits of a Braille letter: four rows, two columns
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _MOST_SERIES = 4
 
 
@@ -29,7 +30,9 @@ def sparkline(chart: Curves, columns: int, rows: int = 8) -> list[list[tuple[str
                 previous = None
                 continue
             here = round(x.fraction(a) * wide), round((1 - y.fraction(b)) * high)
-            for column, row in _line(here if previous is None or s.mark == "points" else previous, here):
+            for column, row in _line(
+                here if previous is None or s.mark == "points" else previous, here
+            ):
                 bits[row // 4][column // 2] |= _DOTS[row % 4][column % 2]
                 owner[row // 4][column // 2] = index
             previous = here
@@ -41,7 +44,9 @@ def _line(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]
     (a, b) = start
     (c, d) = end
     steps = max(abs(c - a), abs(d - b), 1)
-    return [(a + round((c - a) * i / steps), b + round((d - b) * i / steps)) for i in range(steps + 1)]
+    return [
+        (a + round((c - a) * i / steps), b + round((d - b) * i / steps)) for i in range(steps + 1)
+    ]
 
 
 def caption(chart: Curves) -> tuple[str, str, str, str]:

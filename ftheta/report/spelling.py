@@ -12,7 +12,9 @@ _SIGNS = {
 
 def spell_out(text: str, encoding: str) -> str:
     """The text with every letter that the encoding lacks spelt out."""
-    return "".join(letter if _is_encodable(letter, encoding) else _spell_letter(letter) for letter in text)
+    return "".join(
+        letter if _is_encodable(letter, encoding) else _spell_letter(letter) for letter in text
+    )
 
 
 def _is_encodable(letter: str, encoding: str) -> bool:
@@ -33,5 +35,7 @@ def _spell_letter(letter: str) -> str:
         return name.split(" LETTER ")[1].split(" ")[0].lower()
     folded = unicodedata.normalize("NFKD", letter)
     bare = "".join(c for c in folded if c.isascii())
-    mark = "^" if "SUPERSCRIPT" in name or "MODIFIER" in name else "_" if "SUBSCRIPT" in name else ""
+    mark = (
+        "^" if "SUPERSCRIPT" in name or "MODIFIER" in name else "_" if "SUBSCRIPT" in name else ""
+    )
     return mark + bare if bare else "" if unicodedata.combining(letter) else "?"

@@ -55,7 +55,9 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 NAMES, DROPPED, LETTERING = (frozenset(_words(text)) for text in (_NAMES, _DROPPED, _LETTERING))
-SPACES = dict.fromkeys([*_words(", ; : > space enspace thinspace quad qquad"), " ", "\n"], " ") | {"!": ""}
+SPACES = dict.fromkeys([*_words(", ; : > space enspace thinspace quad qquad"), " ", "\n"], " ") | {
+    "!": ""
+}
 ACCENTS = {
     name: chr(code)
     for names, code in (
@@ -87,7 +89,9 @@ _RAISED = dict(
         "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵝᵞᵟᶿᵠᵡᵀ*′⋆†",
     )
 )
-_LOWERED = dict(zip("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ"))
+_LOWERED = dict(
+    zip("0123456789+-−=()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
+)
 _FUNCTIONS = frozenset("fghpFG")  # letters beside which θ can only be an index
 
 
@@ -150,17 +154,30 @@ def alphabet(name: str, text: str) -> str:
 
 # -- back to LaTeX ----------------------------------------------------------------------------------
 
-SCRIPTS = {sign: ("^", letter) for letter, sign in _RAISED.items() if ord(sign) > 127 and letter != "−"} | {
-    sign: ("_", letter) for letter, sign in _LOWERED.items() if letter != "−"
-}
+SCRIPTS = {
+    sign: ("^", letter) for letter, sign in _RAISED.items() if ord(sign) > 127 and letter != "−"
+} | {sign: ("_", letter) for letter, sign in _LOWERED.items() if letter != "−"}
 """Raised and lowered letters: on which side they stand, and the letter itself."""
 
-COMMANDS = {sign: rf"\{name}" for name, (sign, _) in reversed(SYMBOLS.items()) if ord(sign[0]) > 127}
+COMMANDS = {
+    sign: rf"\{name}" for name, (sign, _) in reversed(SYMBOLS.items()) if ord(sign[0]) > 127
+}
 COMMANDS |= {sign: rf"\mathbb{{{letter}}}" for letter, sign in _DOUBLE.items()}
 COMMANDS |= {sign: rf"\mathcal{{{letter}}}" for letter, sign in _SCRIPT.items() if letter.isupper()}
-COMMANDS |= {alphabet("mathbb", letter): rf"\mathbb{{{letter}}}" for letter in "ABDEFGIJKLMOSTUVWXY1"}
-COMMANDS |= {alphabet("mathcal", letter): rf"\mathcal{{{letter}}}" for letter in "ACDGJKNOPQSTUVWXYZ"}
-COMMANDS |= {"−": "-", "√": r"\surd ", "½": r"\frac{1}{2}", "¼": r"\frac{1}{4}", "∥": r"\|", "ᵀ": r"^{\top}"}
+COMMANDS |= {
+    alphabet("mathbb", letter): rf"\mathbb{{{letter}}}" for letter in "ABDEFGIJKLMOSTUVWXY1"
+}
+COMMANDS |= {
+    alphabet("mathcal", letter): rf"\mathcal{{{letter}}}" for letter in "ACDGJKNOPQSTUVWXYZ"
+}
+COMMANDS |= {
+    "−": "-",
+    "√": r"\surd ",
+    "½": r"\frac{1}{2}",
+    "¼": r"\frac{1}{4}",
+    "∥": r"\|",
+    "ᵀ": r"^{\top}",
+}
 """The LaTeX of the letters and signs that stand for mathematics."""
 
 ACCENT_COMMANDS = {sign: rf"\{name}" for name, sign in reversed(ACCENTS.items())}

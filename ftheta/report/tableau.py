@@ -36,7 +36,9 @@ def document(found: "Tableau") -> dict[str, Any]:
     return {
         "title": table.title,
         "value": _finite(found.result),
-        "gradient": {name: _finite(g) for name, g in zip(found.coordinates, found.gradient.tolist())},
+        "gradient": {
+            name: _finite(g) for name, g in zip(found.coordinates, found.gradient.tolist())
+        },
         "nodes": [dict(zip(table.columns, row)) for row in table.rows],
         "trouble": found.trouble,
     }
@@ -44,7 +46,9 @@ def document(found: "Tableau") -> dict[str, Any]:
 
 def tableau_page(found: "Tableau") -> str:
     """One page without script: the graph, then the table of both sweeps."""
-    warned = "".join(f"<p><b>No derivative here:</b> {escape(note)}</p>" for note in found.trouble[:3])
+    warned = "".join(
+        f"<p><b>No derivative here:</b> {escape(note)}</p>" for note in found.trouble[:3]
+    )
     body = [
         f"<h1>{escape(letters(found.title))}</h1>",
         f'<p class="under">{escape(letters(found.closing))}</p>',

@@ -72,14 +72,21 @@ class Columns:
     """
 
     def __init__(
-        self, names: Sequence[str], rows: Sequence[Sequence[Styled]], *, left: Sequence[int] = (0,), whole: bool = False
+        self,
+        names: Sequence[str],
+        rows: Sequence[Sequence[Styled]],
+        *,
+        left: Sequence[int] = (0,),
+        whole: bool = False,
     ) -> None:
         self.whole = whole
         self.names = names
         self.rows = rows
         self.left = left
 
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[RenderableType]":
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> "Iterator[RenderableType]":
         from rich.measure import Measurement
 
         grid = self._grid()
@@ -92,7 +99,13 @@ class Columns:
     def _grid(self) -> Any:
         from rich.table import Table as Grid
 
-        grid = Grid(box=None, padding=(0, 2, 0, 0), header_style=FAINT, pad_edge=False, show_header=any(self.names))
+        grid = Grid(
+            box=None,
+            padding=(0, 2, 0, 0),
+            header_style=FAINT,
+            pad_edge=False,
+            show_header=any(self.names),
+        )
         for i, name in enumerate(self.names):
             grid.add_column(
                 line(name),
@@ -122,7 +135,9 @@ class Plot:
         self.chart = chart
         self.part = part
 
-    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "Iterator[RenderableType]":
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> "Iterator[RenderableType]":
         from rich.text import Text
 
         high, low, left, right = caption(self.chart)
@@ -131,12 +146,22 @@ class Plot:
         if not rows:
             return
         styles = [_SERIES[s.role] for s in self.chart.series]
-        yield heading(f"{self.part} {letters(self.chart.title)}: {letters(self.chart.y.label)}".lstrip())
+        yield heading(
+            f"{self.part} {letters(self.chart.title)}: {letters(self.chart.y.label)}".lstrip()
+        )
         for i, row in enumerate(rows):
             edge = high if i == 0 else low if i == len(rows) - 1 else ""
             dots = [(letter, styles[index] if index >= 0 else "") for letter, index in row]
-            yield Text.assemble((edge.rjust(margin), FAINT), " ", *dots, no_wrap=True, overflow="crop")
-        yield Text(" " * (margin + 1) + left + right.rjust(len(rows[0]) - len(left)), FAINT, overflow="crop")
-        named = [(f"— {letters(s.name)}   ", style) for s, style in zip(self.chart.series[:4], styles)]
+            yield Text.assemble(
+                (edge.rjust(margin), FAINT), " ", *dots, no_wrap=True, overflow="crop"
+            )
+        yield Text(
+            " " * (margin + 1) + left + right.rjust(len(rows[0]) - len(left)),
+            FAINT,
+            overflow="crop",
+        )
+        named = [
+            (f"— {letters(s.name)}   ", style) for s, style in zip(self.chart.series[:4], styles)
+        ]
         yield line(" " * (margin + 1), *named)
         yield line("")

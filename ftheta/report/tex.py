@@ -8,7 +8,16 @@ from .letters import visible
 from .plain import FORMULA
 from .symbols import ACCENT_COMMANDS, COMMANDS, SCRIPTS
 
-AMS = (r"\mathbb", r"\text", r"\operatorname", r"\lesssim", r"\gtrsim", r"\square", r"\varnothing", r"\leqslant")
+AMS = (
+    r"\mathbb",
+    r"\text",
+    r"\operatorname",
+    r"\lesssim",
+    r"\gtrsim",
+    r"\square",
+    r"\varnothing",
+    r"\leqslant",
+)
 """Commands that need amsmath or amssymb, of those that labels use."""
 
 _WORDS = {

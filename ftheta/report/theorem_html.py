@@ -62,7 +62,9 @@ def theorem_html(
         numbers_html(result.numbers, heading("Numbers", level)),
         *map(data_table, result.tables),
     ]
-    below = "".join([*tables, gallery, *map(draw, wide), sources_html(result), _see_also(result, anchors)])
+    below = "".join(
+        [*tables, gallery, *map(draw, wide), sources_html(result), _see_also(result, anchors)]
+    )
     told = f"<div{'' if first else ' class=wide'}>{''.join(left)}</div>"
     above = "" if beside else statement
     return f'<article id="{anchor}">{title}{above}<div class="sides">{told}{first}</div>{below}</article>'
@@ -72,7 +74,9 @@ def taught_statement_html(result: Result, lesson: Mapping[str, Any] | None) -> s
     if lesson is None:
         return f'<div class="statement">{statement_html(result.statement)}</div>'
     parts = parts_html(lesson["parts"], lesson["symbols"])
-    return f"{explain_statement(result.statement, lesson['symbols'])}{heading('Its parts', 2)}{parts}"
+    return (
+        f"{explain_statement(result.statement, lesson['symbols'])}{heading('Its parts', 2)}{parts}"
+    )
 
 
 def summary_html(result: Result, here: Look) -> str:
@@ -81,10 +85,13 @@ def summary_html(result: Result, here: Look) -> str:
     told = f"<p>{prose(_sentence(result.summary))}</p>" if result.summary else ""
     if failed and not result.claims:
         told = "".join(
-            f"<p><b>Requires: {prose(c.says or c.name)}.</b> Here: {prose(c.finding.note)}.</p>" for c in failed
+            f"<p><b>Requires: {prose(c.says or c.name)}.</b> Here: {prose(c.finding.note)}.</p>"
+            for c in failed
         )
     meaning = f'<p class="faint">{escape(here.word.capitalize())}: {escape(here.means)}.</p>'
-    marked = "".join(f"<p><b>{escape(remark[:1].upper() + remark[1:])}.</b></p>" for remark in remarks(result))
+    marked = "".join(
+        f"<p><b>{escape(remark[:1].upper() + remark[1:])}.</b></p>" for remark in remarks(result)
+    )
     return told + ("" if here.word in here.means else meaning) + marked
 
 
@@ -105,14 +112,20 @@ def checks_html(checks: Sequence[Check], level: int = 4) -> str:
     for check in checks:
         mark, family = MARKS[check.finding.status]
         note = f' <span class="faint">{prose(check.finding.note + describe_status(check.finding))}</span>'
-        items.append(f'<li><span class="mark {family}">{mark}</span>{prose(check.says or check.name)}{note}</li>')
-    return f'{heading("Hypotheses", level)}<ul class="checks">{"".join(items)}</ul>' if items else ""
+        items.append(
+            f'<li><span class="mark {family}">{mark}</span>{prose(check.says or check.name)}{note}</li>'
+        )
+    return (
+        f'{heading("Hypotheses", level)}<ul class="checks">{"".join(items)}</ul>' if items else ""
+    )
 
 
 def remedies_html(checks: Sequence[Check]) -> str:
     """How to meet the hypotheses that fail."""
     failed = [c for c in checks if c.finding.status is Status.FAILED and c.remedy]
-    told = "".join(f"<p><b>To meet “{text(c.name)}”:</b> {prose(c.remedy.rstrip('.'))}.</p>" for c in failed)
+    told = "".join(
+        f"<p><b>To meet “{text(c.name)}”:</b> {prose(c.remedy.rstrip('.'))}.</p>" for c in failed
+    )
     return f'<div class="remedy">{told}</div>' if told else ""
 
 
@@ -144,7 +157,11 @@ def claims_html(claims: Sequence[Judged], id: str = "") -> str:
     for judged in claims:
         row = sides(judged.claim)
         judgement = judged.judgement
-        told = [escape(judgement.reason), *map(escape, remarks(judgement)), *map(escape, describe_witness(judged))]
+        told = [
+            escape(judgement.reason),
+            *map(escape, remarks(judgement)),
+            *map(escape, describe_witness(judged)),
+        ]
         cells = (numerals(row.measured), numerals(row.bound), numerals(row.slack))
         mark = pill(look(judgement.verdict), ", vacuous" if judgement.vacuous else "")
         what = part_mark(part_of_claim(id, judged.claim.what)) + prose(judged.claim.what)
@@ -178,5 +195,8 @@ def sources_html(result: Result) -> str:
 
 def _see_also(result: Result, anchors: Mapping[str, str]) -> str:
     """Related theorems by id, linked where they stand on the same page."""
-    names = [f'<a href="#{anchors[id]}">{text(id)}</a>' if id in anchors else text(id) for id in result.see_also]
+    names = [
+        f'<a href="#{anchors[id]}">{text(id)}</a>' if id in anchors else text(id)
+        for id in result.see_also
+    ]
     return f'<p class="faint">See also: {", ".join(names)}.</p>' if names else ""

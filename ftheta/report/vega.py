@@ -58,6 +58,10 @@ def vega(
     if theme == "paper" and width and not isinstance(chart, Bars):
         natural = (width, width * natural[1] / natural[0])
     canvas = Canvas(
-        width or natural[0], height or natural[1], THEMES[theme], title, grows=theme == "paper" and height is None
+        width or natural[0],
+        height or natural[1],
+        THEMES[theme],
+        title,
+        grows=theme == "paper" and height is None,
     )
     return _BUILDERS[chart.kind](chart, canvas)

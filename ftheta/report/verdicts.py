@@ -23,8 +23,12 @@ LOOKS = {
     Verdict.PROVED: Look("✓", "proved", "holds", "green", MEANING[Verdict.PROVED]),
     Verdict.CERTIFIED: Look("✓", "certified", "holds", "green", MEANING[Verdict.CERTIFIED]),
     Verdict.CONSISTENT: Look("✓", "consistent", "holds", "green", MEANING[Verdict.CONSISTENT]),
-    Verdict.INCONCLUSIVE: Look("~", "inconclusive", "open", "yellow", MEANING[Verdict.INCONCLUSIVE]),
-    Verdict.INAPPLICABLE: Look("△", "not applicable", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]),
+    Verdict.INCONCLUSIVE: Look(
+        "~", "inconclusive", "open", "yellow", MEANING[Verdict.INCONCLUSIVE]
+    ),
+    Verdict.INAPPLICABLE: Look(
+        "△", "not applicable", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]
+    ),
     Verdict.REFUTED: Look("✗", "refuted", "refuted", "red", MEANING[Verdict.REFUTED]),
 }
 MARKS = {  # of a hypothesis: its sign and its family
@@ -33,7 +37,9 @@ MARKS = {  # of a hypothesis: its sign and its family
     Status.ASSUMED: ("?", "open"),
     Status.FAILED: ("✗", "refuted"),
 }
-NOT_CHECKED = Look("–", "not checked", "unchecked", "bright_black", "the theorem was not run on this subject")
+NOT_CHECKED = Look(
+    "–", "not checked", "unchecked", "bright_black", "the theorem was not run on this subject"
+)
 CONTRADICTED = "a sample contradicts it, without a witness that could be checked again"
 VACUOUS = "vacuous: the bound holds but lies above the trivial value"
 

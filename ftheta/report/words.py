@@ -45,7 +45,11 @@ def count_verdicts(audit: Audit) -> list[tuple[str, int, str]]:
         ("holds", families.count("holds"), "hold" if families.count("holds") != 1 else "holds"),
         ("fails", families.count("fails"), "not applicable"),
         ("unchecked", len(audit.skipped), "not checked"),
-        ("refuted", families.count("refuted"), "violations" if families.count("refuted") != 1 else "violation"),
+        (
+            "refuted",
+            families.count("refuted"),
+            "violations" if families.count("refuted") != 1 else "violation",
+        ),
     ]
     unclear = ("open", families.count("open"), "inconclusive")
     return [rows[0], unclear, *rows[1:]] if unclear[1] else rows

@@ -50,11 +50,19 @@ class Working:
         if not self.shown:
             return
         columns, rows = shutil.get_terminal_size()
-        most = min(_MOST, rows - 2)  # with the line below them they must fit: what has scrolled away stays for ever
-        found = [f"{f.severity.value.upper():8} {letters(f.says)}" for f in self.findings[: max(most, 0)]]
+        # with the line below them they must fit: what has scrolled away stays for ever
+        most = min(_MOST, rows - 2)
+        found = [
+            f"{f.severity.value.upper():8} {letters(f.says)}" for f in self.findings[: max(most, 0)]
+        ]
         lines = [line[: columns - 1] for line in (*found, self._standing(columns - 1))]
         if lines != self.lines:
-            print(self._wipe(columns) + "\n".join(map(self._paint, lines)), end="", file=sys.stderr, flush=True)
+            print(
+                self._wipe(columns) + "\n".join(map(self._paint, lines)),
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
             self.lines = lines
 
     def _standing(self, columns: int) -> str:
@@ -89,7 +97,9 @@ class Working:
 
     def __exit__(self, *_: object) -> None:
         if self.shown:
-            print(self._wipe(shutil.get_terminal_size().columns), end="", file=sys.stderr, flush=True)
+            print(
+                self._wipe(shutil.get_terminal_size().columns), end="", file=sys.stderr, flush=True
+            )
 
 
 def _bar(share: float, columns: int) -> str:

@@ -30,14 +30,20 @@ def fractions(array: Real[np.ndarray, "*shape"]) -> Shaped[np.ndarray, "*shape"]
 
 
 def noise_loss(
-    X: Shaped[np.ndarray, "n d"], Y: Shaped[np.ndarray, "n *k"], W: Shaped[np.ndarray, "d *k"], variance: Any
+    X: Shaped[np.ndarray, "n d"],
+    Y: Shaped[np.ndarray, "n *k"],
+    W: Shaped[np.ndarray, "d *k"],
+    variance: Any,
 ) -> Any:
     r"""$\|Y-XW\|^2+ns^2\|W\|^2$."""
     return ((Y - X @ W) ** 2).sum() + len(X) * variance * (W**2).sum()
 
 
 def dropout_loss(
-    X: Shaped[np.ndarray, "n d"], Y: Shaped[np.ndarray, "n *k"], W: Shaped[np.ndarray, "d *k"], keep: Any
+    X: Shaped[np.ndarray, "n d"],
+    Y: Shaped[np.ndarray, "n *k"],
+    W: Shaped[np.ndarray, "d *k"],
+    keep: Any,
 ) -> Any:
     r"""$\|Y-XW\|^2+\frac{1-q}q\sum_j\|X_j\|^2\|W_j\|^2$."""
     columns = (X**2).sum(0)
@@ -48,13 +54,18 @@ def dropout_loss(
 def _list_masks(d: int) -> np.ndarray:
     if d > MOST:
         raise UsageError(
-            "There are too many masks to list.", got=f"{d} entries per row", remedy=f"at most {MOST}; draw them"
+            "There are too many masks to list.",
+            got=f"{d} entries per row",
+            remedy=f"at most {MOST}; draw them",
         )
     return (np.arange(2**d)[:, None] >> np.arange(d)) & 1
 
 
 def dropout_loss_by_masks(
-    X: Shaped[np.ndarray, "n d"], Y: Shaped[np.ndarray, "n *k"], W: Shaped[np.ndarray, "d *k"], keep: Any
+    X: Shaped[np.ndarray, "n d"],
+    Y: Shaped[np.ndarray, "n *k"],
+    W: Shaped[np.ndarray, "d *k"],
+    keep: Any,
 ) -> Any:
     """The expected loss under dropout, summed over all $2^d$ masks of a row."""
     W = W.reshape(X.shape[1], -1)
@@ -91,18 +102,25 @@ def draw_noise_losses(
     draws: int,
 ) -> Float[np.ndarray, "draws"]:
     r"""Losses $\|Y-\tilde XW\|^2$ under Gaussian noise of standard deviation `spread` on every entry, one per draw."""
-    return np.array([((Y - (X + spread * rng.normal(size=X.shape)) @ W) ** 2).sum() for _ in range(draws)])
+    return np.array(
+        [((Y - (X + spread * rng.normal(size=X.shape)) @ W) ** 2).sum() for _ in range(draws)]
+    )
 
 
 def noise_variance(
-    X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], W: Real[np.ndarray, "d *k"], spread: float
+    X: Real[np.ndarray, "n d"],
+    Y: Real[np.ndarray, "n *k"],
+    W: Real[np.ndarray, "d *k"],
+    spread: float,
 ) -> float:
     r"""The variance of these losses, $2n\|\Sigma\|_F^2+4\sum_ir_i^\top\Sigma r_i$ with $\Sigma=s^2W^\top W$, residuals
     $r_i$."""
     columns = W.reshape(X.shape[1], -1)
     residuals = Y.reshape(len(X), -1) - X @ columns
     covariance = spread**2 * columns.T @ columns
-    return float(2 * len(X) * (covariance**2).sum() + 4 * ((residuals @ covariance) * residuals).sum())
+    return float(
+        2 * len(X) * (covariance**2).sum() + 4 * ((residuals @ covariance) * residuals).sum()
+    )
 
 
 def draw_dropout_losses(
@@ -114,53 +132,75 @@ def draw_dropout_losses(
     draws: int,
 ) -> Float[np.ndarray, "draws"]:
     r"""Losses $\|Y-\tilde XW\|^2$ where entries are kept with probability `keep`, one per draw."""
-    return np.array([((Y - X * (rng.random(X.shape) < keep) @ W / keep) ** 2).sum() for _ in range(draws)])
+    return np.array(
+        [((Y - X * (rng.random(X.shape) < keep) @ W / keep) ** 2).sum() for _ in range(draws)]
+    )
 
 
-def noise_fit(X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], variance: float) -> Float[np.ndarray, "d *k"]:
+def noise_fit(
+    X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], variance: float
+) -> Float[np.ndarray, "d *k"]:
     r"""What training with input noise tends to: $(X^\top X+ns^2I)^{-1}X^\top Y$."""
     return _solve_ridge(X, Y, np.full(X.shape[1], len(X) * variance))
 
 
-def dropout_fit(X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], keep: float) -> Float[np.ndarray, "d *k"]:
+def dropout_fit(
+    X: Real[np.ndarray, "n d"], Y: Real[np.ndarray, "n *k"], keep: float
+) -> Float[np.ndarray, "d *k"]:
     r"""What training with dropout tends to: $\big(X^\top X+\frac{1-q}q\mathrm{diag}(X^\top X)\big)^{-1}X^\top Y$."""
     return _solve_ridge(X, Y, (1 - keep) / keep * (X**2).sum(0))
 
 
 def _solve_ridge(X: np.ndarray, Y: np.ndarray, ridges: np.ndarray) -> np.ndarray:
     rows = np.vstack([X, np.diag(np.sqrt(ridges))])
-    return np.linalg.lstsq(rows, np.concatenate([Y, np.zeros((len(ridges), *Y.shape[1:]))]), rcond=None)[0]
+    return np.linalg.lstsq(
+        rows, np.concatenate([Y, np.zeros((len(ridges), *Y.shape[1:]))]), rcond=None
+    )[0]
 
 
 # ---- groups ---------------------------------------------------------------------------------------------------------
 
 
-def moved_rows(X: Shaped[np.ndarray, "n d"], action: Int[np.ndarray, "g d"]) -> Shaped[np.ndarray, "g n d"]:
+def moved_rows(
+    X: Shaped[np.ndarray, "n d"], action: Int[np.ndarray, "g d"]
+) -> Shaped[np.ndarray, "g n d"]:
     """Every row moved by every element of a group that permutes the entries, shape (|G|, n, d)."""
     return np.stack([X[:, np.argsort(g)] for g in action])
 
 
-def orbit_means(X: Shaped[np.ndarray, "n d"], action: Int[np.ndarray, "g d"]) -> Shaped[np.ndarray, "n d"]:
+def orbit_means(
+    X: Shaped[np.ndarray, "n d"], action: Int[np.ndarray, "g d"]
+) -> Shaped[np.ndarray, "n d"]:
     """Every row replaced by the mean over its orbit: the Reynolds projection onto invariant rows."""
     return moved_rows(X, action).mean(0)
 
 
-def invariant_part(W: Float[np.ndarray, "d *k"], action: Int[np.ndarray, "g d"]) -> Float[np.ndarray, "d *k"]:
+def invariant_part(
+    W: Float[np.ndarray, "d *k"], action: Int[np.ndarray, "g d"]
+) -> Float[np.ndarray, "d *k"]:
     """The projection of weights (d, K) onto those that do not change with the group."""
     alone = np.zeros((len(action), W.shape[1]), int) + np.arange(W.shape[1])
     return reynolds(W, alone, action)
 
 
 def augmented_ridge(
-    X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n *k"], action: Int[np.ndarray, "g d"], ridge: float
+    X: Float[np.ndarray, "n d"],
+    Y: Float[np.ndarray, "n *k"],
+    action: Int[np.ndarray, "g d"],
+    ridge: float,
 ) -> Float[np.ndarray, "d *k"]:
     r"""$\min_W\frac1{|G|}\sum_g\|Y-(gX)W\|^2+\lambda\|W\|^2$ by fitting to all $|G|n$ moved rows."""
     rows = moved_rows(X, action).reshape(-1, X.shape[1])
-    return _solve_ridge(rows, np.concatenate([Y] * len(action)), np.full(X.shape[1], ridge * len(action)))
+    return _solve_ridge(
+        rows, np.concatenate([Y] * len(action)), np.full(X.shape[1], ridge * len(action))
+    )
 
 
 def ridge_on_orbits(
-    X: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n *k"], action: Int[np.ndarray, "g d"], ridge: float
+    X: Float[np.ndarray, "n d"],
+    Y: Float[np.ndarray, "n *k"],
+    action: Int[np.ndarray, "g d"],
+    ridge: float,
 ) -> Float[np.ndarray, "d *k"]:
     r"""The same by fitting to the $n$ means of orbits."""
     return _solve_ridge(orbit_means(X, action), Y, np.full(X.shape[1], ridge))

@@ -31,7 +31,9 @@ class Fitted(NamedTuple):
 def predict_linearly(rows: Labelled, classes: int, reference: Labelled) -> Int[np.ndarray, "n"]:
     """The class with the largest output of a ridge regression on one-hot labels."""
     units = np.eye(classes)
-    return regress_linearly(Fitted(rows.x, units[rows.y]), Fitted(reference.x, units[reference.y])).argmax(1)
+    return regress_linearly(
+        Fitted(rows.x, units[rows.y]), Fitted(reference.x, units[reference.y])
+    ).argmax(1)
 
 
 def regress_linearly(rows: Fitted, reference: Fitted) -> Float[np.ndarray, "n k"]:
@@ -54,7 +56,9 @@ def _ridge(X: np.ndarray, Y: np.ndarray, penalties: np.ndarray) -> np.ndarray:
     return np.linalg.lstsq(X.T @ X + np.diag(penalties), X.T @ Y, rcond=None)[0]
 
 
-def nearest_labels(rows: Labelled, k: int, reference: Labelled | None = None) -> Int[np.ndarray, "n k"]:
+def nearest_labels(
+    rows: Labelled, k: int, reference: Labelled | None = None
+) -> Int[np.ndarray, "n k"]:
     """The classes of the `k` nearest other rows (or reference rows) in the 2-norm, the nearest first."""
     others = rows if reference is None else reference
     return others.y[_find_nearest(rows.x, k, None if reference is None else reference.x)]

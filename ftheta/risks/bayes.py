@@ -32,7 +32,9 @@ class ConditionalLaw:
     @classmethod
     def of(cls, y: Real[np.ndarray, "n"]) -> "ConditionalLaw":
         values, counts = np.unique(np.asarray(y, float), return_counts=True)
-        return cls(tuple(map(Fraction, values.tolist())), tuple(Fraction(int(c), len(y)) for c in counts))
+        return cls(
+            tuple(map(Fraction, values.tolist())), tuple(Fraction(int(c), len(y)) for c in counts)
+        )
 
     def expect(self, f: Any) -> Any:
         return sum((w * f(v) for v, w in zip(self.values, self.weights)), Fraction(0))
@@ -112,7 +114,9 @@ def log_odds(p: Fraction) -> Enclosure:
 
 def logistic_risk(p: Fraction, s: Any) -> Any:
     r"""$p\ln(1+e^{-s})+(1-p)\ln(1+e^s)$ in floats."""
-    return float(p) * np.logaddexp(0, -np.asarray(s)) + float(1 - p) * np.logaddexp(0, np.asarray(s))
+    return float(p) * np.logaddexp(0, -np.asarray(s)) + float(1 - p) * np.logaddexp(
+        0, np.asarray(s)
+    )
 
 
 def logistic_minimiser(p: Fraction) -> float:
@@ -126,7 +130,9 @@ def logistic_slope(p: Fraction, s: Fraction) -> Enclosure:
         return known(1 / (1 + (-_ball(s)).exp()) - _ball(p))
 
 
-def logistic_bracket(p: Fraction, width: Fraction = Fraction(1, 2**40)) -> tuple[Enclosure, Enclosure]:
+def logistic_bracket(
+    p: Fraction, width: Fraction = Fraction(1, 2**40)
+) -> tuple[Enclosure, Enclosure]:
     """The slope a little to either side of the log-odds: of opposite signs, so that the minimiser lies between."""
     middle = Fraction(log_odds(p).middle) if 0 < p < 1 else Fraction(FAR) * (1 if p else -1)
     return logistic_slope(p, middle - width), logistic_slope(p, middle + width)
@@ -158,7 +164,9 @@ class Groups:
 
     @classmethod
     def of(cls, x: Shaped[np.ndarray, "n *shape"], y: Real[np.ndarray, "n"]) -> "Groups":
-        _, index, sizes = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True, return_counts=True)
+        _, index, sizes = np.unique(
+            x.reshape(len(x), -1), axis=0, return_inverse=True, return_counts=True
+        )
         order = np.argsort(index.ravel(), kind="stable")
         parts = np.split(np.asarray(y, float).ravel()[order], np.cumsum(sizes)[:-1])
         return cls(index.ravel(), tuple(map(ConditionalLaw.of, parts)), sizes)
@@ -170,8 +178,14 @@ class Groups:
 
     def floor(self, loss: str) -> Fraction:
         """The least risk that a function of x has on these rows."""
-        best = {"squared": lambda g: g.mean, "absolute": lambda g: g.median[0], "zero-one": lambda g: g.mode}[loss]
-        total = sum((int(n) * g.risk(loss, best(g)) for n, g in zip(self.sizes, self.laws)), Fraction(0))
+        best = {
+            "squared": lambda g: g.mean,
+            "absolute": lambda g: g.median[0],
+            "zero-one": lambda g: g.mode,
+        }[loss]
+        total = sum(
+            (int(n) * g.risk(loss, best(g)) for n, g in zip(self.sizes, self.laws)), Fraction(0)
+        )
         return total / int(self.sizes.sum())
 
     def noise_variance(self) -> float:

@@ -68,7 +68,11 @@ class Model:
         ratio = p / self.n
         if ratio == 1:
             return inf
-        return rest / (1 - ratio) if ratio < 1 else carried * (1 - 1 / ratio) + rest * ratio / (ratio - 1)
+        return (
+            rest / (1 - ratio)
+            if ratio < 1
+            else carried * (1 - 1 / ratio) + rest * ratio / (ratio - 1)
+        )
 
     def steepest_drop(self) -> Fraction:
         """The largest fall of the risk from p to p + 1 below the threshold; not positive when D ≥ n − 1."""
@@ -93,11 +97,24 @@ class Model:
         """Where a mean over draws is to be trusted."""
         n = self.n
         D = self.features
-        wanted = {n // 4, n // 2, n - 12, n - QUIET, n + QUIET, n + 12, 3 * n // 2, 2 * n, (2 * n + D) // 2, D}
+        wanted = {
+            n // 4,
+            n // 2,
+            n - 12,
+            n - QUIET,
+            n + QUIET,
+            n + 12,
+            3 * n // 2,
+            2 * n,
+            (2 * n + D) // 2,
+            D,
+        }
         return sorted(p for p in wanted if 1 <= p <= D and abs(p - n) >= QUIET)
 
 
-def fit_minimum_norm(X: Float[np.ndarray, "*b n p"], y: Float[np.ndarray, "*b n"]) -> Float[np.ndarray, "*b p"]:
+def fit_minimum_norm(
+    X: Float[np.ndarray, "*b n p"], y: Float[np.ndarray, "*b n"]
+) -> Float[np.ndarray, "*b p"]:
     """Minimum-norm least-squares fits for a stack of designs (…, n, p)."""
     wide = X.shape[-1] >= X.shape[-2]
     gram = _gram(X)
@@ -150,13 +167,18 @@ class Features:
 
     @property
     def second_moment(self) -> Float[np.ndarray, "d d"]:
-        return (self.atoms.T * self.weights) @ self.atoms + self.spread**2 * np.eye(self.atoms.shape[1])
+        return (self.atoms.T * self.weights) @ self.atoms + self.spread**2 * np.eye(
+            self.atoms.shape[1]
+        )
 
     def null_risk(self, model: Model) -> Fraction:
         r"""The risk $\beta^\top\mathbb E xx^\top\beta+\sigma^2$ without features, exactly."""
         D = self.atoms.shape[1]
         sums = [sum((Fraction(v) for v in row), Fraction(0)) for row in self.atoms.tolist()]
-        total = sum((Fraction(w) * t**2 for w, t in zip(self.weights.tolist(), sums)), D * Fraction(self.spread) ** 2)
+        total = sum(
+            (Fraction(w) * t**2 for w, t in zip(self.weights.tolist(), sums)),
+            D * Fraction(self.spread) ** 2,
+        )
         return model.signal * total / D + model.noise
 
 
@@ -182,7 +204,10 @@ def sweep_features(model: Model, rng: np.random.Generator, features: Features, d
         off = [np.pad(fit_minimum_norm(X[:, :, :p], y), ((0, 0), (0, D - p))) - beta for p in at]
         risks.append([((e @ moment) * e).sum(1) + float(model.noise) for e in off])
         ridge.append([ridge_risk(model, X[:, :, :p]) for p in at])
-    joined = [np.concatenate([np.asarray(r).reshape(len(at), -1) for r in part], axis=1).T for part in (risks, ridge)]
+    joined = [
+        np.concatenate([np.asarray(r).reshape(len(at), -1) for r in part], axis=1).T
+        for part in (risks, ridge)
+    ]
     return Sweep(tuple(at), joined[0], joined[1])
 
 
@@ -200,7 +225,11 @@ def ridge_risk(model: Model, X: Float[np.ndarray, "*b n p"]) -> Float[np.ndarray
 
 
 def sweep_data(
-    rng: np.random.Generator, x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n"], n: int, draws: int
+    rng: np.random.Generator,
+    x: Real[np.ndarray, "n d"],
+    y: Real[np.ndarray, "n"],
+    n: int,
+    draws: int,
 ) -> Sweep:
     """Squared test errors on rows left out, for random training rows and features; and squared training errors.
 
@@ -208,7 +237,22 @@ def sweep_data(
     """
     rows, D = x.shape
     y = y - y.mean()
-    wanted = {1, n // 4, n // 2, 3 * n // 4, n - 2, n - 1, n, n + 1, n + 2, 5 * n // 4, 3 * n // 2, 2 * n, 4 * n, D}
+    wanted = {
+        1,
+        n // 4,
+        n // 2,
+        3 * n // 4,
+        n - 2,
+        n - 1,
+        n,
+        n + 1,
+        n + 2,
+        5 * n // 4,
+        3 * n // 2,
+        2 * n,
+        4 * n,
+        D,
+    }
     at = tuple(sorted(p for p in wanted if 1 <= p <= D))
     draws = max(8, min(draws, WORK // (4 * n * n * D * len(at))))
     test = np.empty((draws, len(at)))

@@ -48,12 +48,15 @@ class FiniteClass:
     losses: tuple[Rationals, ...]
 
     def exact(self, weights: Sequence[Fraction]) -> Rationals:
-        return min(self.losses, key=lambda row: sum((w * v for w, v in zip(weights, row)), Fraction(0)))
+        return min(
+            self.losses, key=lambda row: sum((w * v for w, v in zip(weights, row)), Fraction(0))
+        )
 
     def losses_of_fit(self, weights: np.ndarray) -> np.ndarray:
         table = np.array([[float(v) for v in row] for row in self.losses])
         risks = weights @ table.T
-        tied = risks <= risks.min(-1, keepdims=True) + 1e-12 * np.abs(table).max()  # ties but for rounding
+        # ties but for rounding
+        tied = risks <= risks.min(-1, keepdims=True) + 1e-12 * np.abs(table).max()
         return table[np.argmax(tied, axis=-1)]
 
 
@@ -78,7 +81,11 @@ class LinearClass:
         B = fmpq_mat([[basis[r, j] for j in range(rows.ncols())] for r in range(rank)])
         left = _matrix([[weights[i] * v for v in self.features[i]] for i in met]).transpose()
         target = left * _matrix([[self.y[i]] for i in met])
-        theta = B.transpose() * (B * left * rows * B.transpose()).solve(B * target) if rank else target * 0
+        theta = (
+            B.transpose() * (B * left * rows * B.transpose()).solve(B * target)
+            if rank
+            else target * 0
+        )
         predictions = self._matrix * theta
         return tuple((fraction(predictions[i, 0]) - y) ** 2 for i, y in enumerate(self.y))
 
@@ -86,7 +93,10 @@ class LinearClass:
         X = np.array(self.features, float)
         y = np.array(self.y, float)
         gram = np.einsum("tk,ki,kj->tij", weights, X, X)
-        theta = np.linalg.pinv(gram, hermitian=True, rcond=1e-12) @ (weights @ (X * y[:, None]))[..., None]
+        theta = (
+            np.linalg.pinv(gram, hermitian=True, rcond=1e-12)
+            @ (weights @ (X * y[:, None]))[..., None]
+        )
         return (theta[..., 0] @ X.T - y) ** 2
 
 
@@ -105,7 +115,9 @@ class FiniteLaw:
     @classmethod
     def of(cls, x: Shaped[np.ndarray, "n *shape"], y: Shaped[np.ndarray, "n *one"]) -> "FiniteLaw":
         """The empirical law of rows and their (single) targets."""
-        rows = np.column_stack([np.asarray(x, float).reshape(len(x), -1), np.asarray(y, float).reshape(len(y), -1)])
+        rows = np.column_stack(
+            [np.asarray(x, float).reshape(len(x), -1), np.asarray(y, float).reshape(len(y), -1)]
+        )
         found, counts = np.unique(rows, axis=0, return_counts=True)
         return cls(found[:, :-1], found[:, -1], tuple(Fraction(int(c), len(rows)) for c in counts))
 
@@ -124,7 +136,9 @@ class FiniteLaw:
 
     def linear(self) -> Learner:
         """The class of linear functions of x, with the squared loss."""
-        return LinearClass(tuple(tuple(map(Fraction, row)) for row in self.x.tolist()), self._targets)
+        return LinearClass(
+            tuple(tuple(map(Fraction, row)) for row in self.x.tolist()), self._targets
+        )
 
     @property
     def _targets(self) -> Rationals:
@@ -139,7 +153,9 @@ def _exact_loss(loss: str, a: Fraction, b: Fraction) -> Fraction:
             return abs(a - b)
         case "zero-one":
             return Fraction(a != b)
-    raise UsageError("This loss is not a rational number.", got=loss, remedy="take squared, absolute or zero-one")
+    raise UsageError(
+        "This loss is not a rational number.", got=loss, remedy="take squared, absolute or zero-one"
+    )
 
 
 # ---- all samples ----------------------------------------------------------------------------------------------------
@@ -170,7 +186,9 @@ def mean_of(p: Sequence[Fraction], values: Sequence[Fraction]) -> Fraction:
     return sum((q * v for q, v in zip(p, values)), Fraction(0))
 
 
-def moments_of_risk(p: Sequence[Fraction], losses: Sequence[Fraction], n: int) -> tuple[Fraction, Fraction]:
+def moments_of_risk(
+    p: Sequence[Fraction], losses: Sequence[Fraction], n: int
+) -> tuple[Fraction, Fraction]:
     r"""$\mathbb ER_n$ and $\mathrm{Var}R_n$ of a predictor with these losses, fixed in advance: over all samples."""
     first = second = Fraction(0)
     for counts, chance in samples(p, n):
@@ -241,7 +259,12 @@ class Risk:
 
 
 def risk(
-    net: Any, data: Any = None, loss: str | Loss | PerExample = "squared", *, confidence: float = 0.95, seed: int = 0
+    net: Any,
+    data: Any = None,
+    loss: str | Loss | PerExample = "squared",
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
 ) -> Risk:
     """The risk of a network on data it did not see in training, with a bootstrap error bar.
 
@@ -259,9 +282,13 @@ def risk(
     if not np.isfinite(losses).all():
         bad = np.flatnonzero(~np.isfinite(losses))
         raise SubjectError(
-            "A loss is not finite.", where=f"row {bad[0]}", got=f"{losses[bad[0]]} ({len(bad)} such rows)"
+            "A loss is not finite.",
+            where=f"row {bad[0]}",
+            got=f"{losses[bad[0]]} ({len(bad)} such rows)",
         )
-    return Risk(chosen.name, losses, bootstrap(losses, np.random.default_rng(seed), confidence=confidence))
+    return Risk(
+        chosen.name, losses, bootstrap(losses, np.random.default_rng(seed), confidence=confidence)
+    )
 
 
 def resampled_means(
@@ -270,11 +297,14 @@ def resampled_means(
     """Means of samples of the same size, drawn from the values with replacement."""
     n = len(values)
     resamples = max(200, min(resamples, BOOTSTRAP_NUMBERS // n))
-    different, counts = np.unique(values, return_counts=True)  # many equal losses (0 and 1) are cheap
+    # many equal losses (0 and 1) are cheap
+    different, counts = np.unique(values, return_counts=True)
     return rng.multinomial(n, counts / n, size=resamples) @ different / n
 
 
-def bootstrap(values: Real[np.ndarray, "n"], rng: np.random.Generator, *, confidence: float = 0.95) -> Enclosure:
+def bootstrap(
+    values: Real[np.ndarray, "n"], rng: np.random.Generator, *, confidence: float = 0.95
+) -> Enclosure:
     """The percentile interval of the mean: its level is nominal, approached as the draws grow."""
     means = resampled_means(values, rng)
     tail = (1 - confidence) / 2
@@ -282,4 +312,6 @@ def bootstrap(values: Real[np.ndarray, "n"], rng: np.random.Generator, *, confid
     middle = float(values.mean())
     lo = min(lo, middle)
     hi = max(hi, middle)
-    return Enclosure(lo, hi, Basis.SAMPLED, len(values), nominal=confidence, assuming="percentile bootstrap")
+    return Enclosure(
+        lo, hi, Basis.SAMPLED, len(values), nominal=confidence, assuming="percentile bootstrap"
+    )

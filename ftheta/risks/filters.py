@@ -70,7 +70,9 @@ class Spectrum:
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
         if len(values) and values[0] < -1e-9 * size:
             got = f"an eigenvalue {values[0]:.3g}, the largest is {size:.3g}"
-            raise SubjectError("This matrix is not positive semi-definite.", got=got, remedy="give a kernel")
+            raise SubjectError(
+                "This matrix is not positive semi-definite.", got=got, remedy="give a kernel"
+            )
         kept = values > size * len(K) * np.finfo(float).eps
         return cls(vectors[:, kept][:, ::-1], values[kept][::-1])
 
@@ -90,7 +92,9 @@ class Spectrum:
     def weights(self, y: Real[np.ndarray, "n *k"], phi: Filter) -> Float[np.ndarray, "d *k"]:
         r"""$w=V\,\mathrm{diag}(\varphi(s)/\sqrt s)\,U^\top y$, of rows."""
         if self.right is None:
-            raise UsageError("A kernel has no list of weights.", remedy="take `dual`, one coefficient per row")
+            raise UsageError(
+                "A kernel has no list of weights.", remedy="take `dual`, one coefficient per row"
+            )
         return self.right @ self._filter(y, phi(self.values) / np.sqrt(self.values))
 
     def dual(self, y: Real[np.ndarray, "n *k"], phi: Filter) -> Float[np.ndarray, "n *k"]:
@@ -108,7 +112,9 @@ class Spectrum:
 
     def leverages(self, phi: Filter) -> Float[np.ndarray, "n"]:
         r"""$H_{ii}$, one per row."""
-        return (self.left**2) @ phi(self.values) + (1 / self.rows if self.centre is not None else 0.0)
+        return (self.left**2) @ phi(self.values) + (
+            1 / self.rows if self.centre is not None else 0.0
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,37 +170,53 @@ def kernel_ridge_path(
     # the rows have no part in K beyond its rank: there α is y/λ
     rest = path.y - path.spectrum.left @ (path.spectrum.left.T @ path.y)
     alone = np.array([rest / r for r in path.ridges])
-    return RidgePath(path.ridges, path.spectrum, path.y, path.fitted, None, path.dual + alone, path.freedom)
+    return RidgePath(
+        path.ridges, path.spectrum, path.y, path.fitted, None, path.dual + alone, path.freedom
+    )
 
 
 def _path(spectrum: Spectrum, y: np.ndarray, ridges: Any) -> RidgePath:
     y = np.asarray(y, np.float64)
     found = np.atleast_1d(np.asarray(ridges, np.float64))
     if len(y) != spectrum.rows:
-        raise SubjectError("There must be one target per row.", got=f"{spectrum.rows} rows, {len(y)} targets")
+        raise SubjectError(
+            "There must be one target per row.", got=f"{spectrum.rows} rows, {len(y)} targets"
+        )
     if not (np.isfinite(found) & (found > 0)).all():
         raise UsageError(
-            "Every ridge λ must be a positive number.", got=found.tolist(), remedy="np.geomspace(1e-3, 1e3)"
+            "Every ridge λ must be a positive number.",
+            got=found.tolist(),
+            remedy="np.geomspace(1e-3, 1e3)",
         )
     filters = [ridge_filter(r) for r in found]
     fitted = np.array([spectrum.fit(y, f) for f in filters])
-    weights = None if spectrum.right is None else np.array([spectrum.weights(y, f) for f in filters])
+    weights = (
+        None if spectrum.right is None else np.array([spectrum.weights(y, f) for f in filters])
+    )
     dual = np.array([spectrum.dual(y, f) for f in filters])
-    return RidgePath(found, spectrum, y, fitted, weights, dual, np.array([spectrum.freedom(f) for f in filters]))
+    return RidgePath(
+        found, spectrum, y, fitted, weights, dual, np.array([spectrum.freedom(f) for f in filters])
+    )
 
 
 # ---- choosing λ -----------------------------------------------------------------------------------------------------
 
 
-def folds_of(rows: int, count: int, rng: np.random.Generator | None = None) -> list[Int[np.ndarray, "fold"]]:
+def folds_of(
+    rows: int, count: int, rng: np.random.Generator | None = None
+) -> list[Int[np.ndarray, "fold"]]:
     """The numbers of all rows in `count` folds of nearly equal size, shuffled where a generator is given."""
     if not 2 <= count <= rows:
-        raise UsageError("There are between 2 and as many folds as rows.", got=f"{count} folds of {rows} rows")
+        raise UsageError(
+            "There are between 2 and as many folds as rows.", got=f"{count} folds of {rows} rows"
+        )
     order = np.arange(rows) if rng is None else rng.permutation(rows)
     return [np.sort(part) for part in np.array_split(order, count)]
 
 
-def halves(rows: int, rng: np.random.Generator) -> tuple[Int[np.ndarray, "fit"], Int[np.ndarray, "test"]]:
+def halves(
+    rows: int, rng: np.random.Generator
+) -> tuple[Int[np.ndarray, "fit"], Int[np.ndarray, "test"]]:
     """The numbers of all rows in two halves, at random: to fit and to test."""
     order = rng.permutation(rows)
     return order[: (rows + 1) // 2], order[(rows + 1) // 2 :]
@@ -234,7 +256,12 @@ def cross_validate(path: RidgePath, folds: Folds) -> Selection:
 
 
 def refit_left_out(
-    X: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"], ridge: float, folds: Folds, *, intercept: bool = False
+    X: Real[np.ndarray, "n d"],
+    y: Real[np.ndarray, "n *k"],
+    ridge: float,
+    folds: Folds,
+    *,
+    intercept: bool = False,
 ) -> Float[np.ndarray, "n *k"]:
     """The same residuals the slow way: one fit per fold."""
     found = np.full(np.shape(y), np.nan)
@@ -256,5 +283,7 @@ def _table(X: Any) -> np.ndarray:
     X = np.asarray(X, np.float64)
     if X.ndim != 2 or not X.size or not np.isfinite(X).all():
         got = f"shape {X.shape}" + (", not finite" if X.size and not np.isfinite(X).all() else "")
-        raise SubjectError("Rows must be a finite table of numbers.", got=got, remedy="x.reshape(len(x), -1)")
+        raise SubjectError(
+            "Rows must be a finite table of numbers.", got=got, remedy="x.reshape(len(x), -1)"
+        )
     return X

@@ -15,7 +15,16 @@ from ftheta.datasets import dataset
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float, Real
 
-from .watching import Recipe, Watched, WatchedRows, log_steps, room_for, run_side_by_side, start, watch
+from .watching import (
+    Recipe,
+    Watched,
+    WatchedRows,
+    log_steps,
+    room_for,
+    run_side_by_side,
+    start,
+    watch,
+)
 
 FITTED = 0.01  # a training error up to this is called zero
 TESTED = 2000  # rows at most
@@ -44,13 +53,21 @@ class Setting:
 def unit_targets(y: Real[np.ndarray, "n *k"]) -> Float[np.ndarray, "n columns"]:
     """Classes (whole numbers, at most 100 of them) as unit vectors; other targets with mean 0 and variance 1."""
     flat = np.asarray(y).reshape(len(y), -1)
-    if flat.shape[1] == 1 and (flat == np.round(flat)).all() and len(names := np.unique(flat)) <= MOST_CLASSES:
+    if (
+        flat.shape[1] == 1
+        and (flat == np.round(flat)).all()
+        and len(names := np.unique(flat)) <= MOST_CLASSES
+    ):
         return np.eye(len(names))[np.searchsorted(names, flat[:, 0])]
     return (flat - flat.mean(0)) / np.where(flat.std(0) > 0, flat.std(0), 1)
 
 
 def split_rows(
-    x: Real[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], setting: Setting, seed: int, held_out: int | None = None
+    x: Real[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
+    setting: Setting,
+    seed: int,
+    held_out: int | None = None,
 ) -> tuple[
     tuple[Float[np.ndarray, "train d"], Float[np.ndarray, "train k"]],
     tuple[Float[np.ndarray, "test d"], Float[np.ndarray, "test k"]],
@@ -64,7 +81,9 @@ def split_rows(
     tested = min(TESTED, len(x) - n) if held_out is None else held_out
     if tested < 1 or n + tested > len(x):
         remedy = "train on fewer rows, or give more"
-        raise UsageError("There are too few rows.", got=f"{len(x)} rows, {n} to train on", remedy=remedy)
+        raise UsageError(
+            "There are too few rows.", got=f"{len(x)} rows, {n} to train on", remedy=remedy
+        )
     order = rng.permutation(len(x))
     inside = order[:n]
     outside = order[len(x) - tested :]
@@ -94,10 +113,19 @@ def learn(
     """Train one network on targets (rows, K) and look at it after `at` steps: at the end, unless said."""
     train, test = split_rows(x, y, setting, seed, held_out)
     classes = y.shape[1] > 1
-    recipe = Recipe(setting.step, setting.decay, setting.activation, *CLASSES if classes else NUMBERS)
-    params = start(np.random.default_rng([seed, 2]), (x.shape[1], setting.width, y.shape[1]), gain=2 if classes else 1)
-    room = room_for(setting.rows, LEAST_ROWS) if held_out is not None else 0  # one program for several numbers of rows
-    return watch(params, WatchedRows.of(*train, room), WatchedRows.of(*test), recipe, at or (setting.steps,))
+    recipe = Recipe(
+        setting.step, setting.decay, setting.activation, *CLASSES if classes else NUMBERS
+    )
+    params = start(
+        np.random.default_rng([seed, 2]),
+        (x.shape[1], setting.width, y.shape[1]),
+        gain=2 if classes else 1,
+    )
+    # one program for several numbers of rows
+    room = room_for(setting.rows, LEAST_ROWS) if held_out is not None else 0
+    return watch(
+        params, WatchedRows.of(*train, room), WatchedRows.of(*test), recipe, at or (setting.steps,)
+    )
 
 
 CLASSES = ("cross-entropy", "adamw")
@@ -127,10 +155,15 @@ class Curve:
         if len(columns["seed"]) != len(at) * len(seeds):
             remedy = "select one value of every other axis: sweep.table({...})"
             raise UsageError(
-                "The table is not one cell per value and seed.", got=f"{len(columns['seed'])}", remedy=remedy
+                "The table is not one cell per value and seed.",
+                got=f"{len(columns['seed'])}",
+                remedy=remedy,
             )
         order = np.lexsort((columns[along], columns["seed"]))
-        grid = {name: columns[name][order].reshape(len(seeds), len(at)) for name in ("parameters", *MEASURES)}
+        grid = {
+            name: columns[name][order].reshape(len(seeds), len(at))
+            for name in ("parameters", *MEASURES)
+        }
         return cls(along, at, setting or Setting(), **grid | {"parameters": grid["parameters"][0]})
 
     @property
@@ -143,7 +176,11 @@ class Curve:
         in sight."""
         fitted = np.flatnonzero(self.train_error.mean(0) <= FITTED)
         inner = [i for i in fitted if 0 < i < len(self.at) - 1]
-        return None if not inner or self.along == "steps" else int(inner[0] if self.along == "width" else inner[-1])
+        return (
+            None
+            if not inner or self.along == "steps"
+            else int(inner[0] if self.along == "width" else inner[-1])
+        )
 
 
 def by_width(
@@ -154,21 +191,33 @@ def by_width(
     seeds: Sequence[int],
 ) -> Curve:
     """Model-wise: networks of every width on the same rows, one set of rows per seed."""
-    found = _side_by_side([(seed, replace(setting, width=int(w))) for seed in seeds for w in widths], x, y, None)
+    found = _side_by_side(
+        [(seed, replace(setting, width=int(w))) for seed in seeds for w in widths], x, y, None
+    )
     return _curve("width", widths, setting, found, len(seeds), y.shape[1], x.shape[1])
 
 
 def by_rows(
-    x: Real[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], setting: Setting, rows: Sequence[int], seeds: Sequence[int]
+    x: Real[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
+    setting: Setting,
+    rows: Sequence[int],
+    seeds: Sequence[int],
 ) -> Curve:
     """Sample-wise: one width on more and more rows, tested on the same others."""
     held_out = min(TESTED, len(x) - max(rows))
-    found = _side_by_side([(seed, replace(setting, rows=int(n))) for seed in seeds for n in rows], x, y, held_out)
+    found = _side_by_side(
+        [(seed, replace(setting, rows=int(n))) for seed in seeds for n in rows], x, y, held_out
+    )
     return _curve("rows", rows, setting, found, len(seeds), y.shape[1], x.shape[1])
 
 
 def by_steps(
-    x: Real[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], setting: Setting, seeds: Sequence[int], looks: int = 60
+    x: Real[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
+    setting: Setting,
+    seeds: Sequence[int],
+    looks: int = 60,
 ) -> Curve:
     """Epoch-wise: one network along its training; a step sees all rows, so it is an epoch."""
     at = log_steps(setting.steps, looks)[1:]
@@ -185,7 +234,9 @@ def _side_by_side(
     cells: list[tuple[int, Setting]], x: np.ndarray, y: np.ndarray, held_out: int | None
 ) -> list[dict[str, float]]:
     """The last losses and errors of every network."""
-    return run_side_by_side(lambda cell: learn(x, y, cell[1], cell[0], held_out=held_out).last(), cells)
+    return run_side_by_side(
+        lambda cell: learn(x, y, cell[1], cell[0], held_out=held_out).last(), cells
+    )
 
 
 def _curve(
@@ -197,9 +248,13 @@ def _curve(
     outputs: int,
     inputs: int,
 ) -> Curve:
-    columns = {name: np.array([one[name] for one in found]).reshape(seeds, len(at)) for name in MEASURES}
+    columns = {
+        name: np.array([one[name] for one in found]).reshape(seeds, len(at)) for name in MEASURES
+    }
     widths = at if along == "width" else [setting.width] * len(at)
-    return Curve(along, np.asarray(at), setting, parameters=_sizes(widths, inputs, outputs), **columns)
+    return Curve(
+        along, np.asarray(at), setting, parameters=_sizes(widths, inputs, outputs), **columns
+    )
 
 
 def _sizes(widths: Sequence[int], inputs: int, outputs: int) -> np.ndarray:
@@ -222,7 +277,8 @@ def linear_descent(
     seen = s > 1e-12 * s[-1]
     losses = []
     for k in at:
-        share = np.where(seen, (1 - (1 - 2 * step * s) ** k) / np.where(seen, s, 1), 2 * step * k)  # s → 0: 2τk
+        # s → 0: 2τk
+        share = np.where(seen, (1 - (1 - 2 * step * s) ** k) / np.where(seen, s, 1), 2 * step * k)
         losses.append(((X_test @ (V @ (share[:, None] * right)) - y_test) ** 2).sum(1).mean())
     return np.array(losses)
 
@@ -259,13 +315,19 @@ def network_cell(
     seen = learn(found.x.reshape(len(found.x), -1), y, setting, seed, at=log_steps(steps))
     arrays = {name: getattr(seen, name) for name in ("test_error", "train_error", "test_loss")}
     size = int(_sizes([width], found.x[0].size, y.shape[1])[0])
-    return seen.last() | {"parameters": size, "at": seen.at} | {f"{name}s": values for name, values in arrays.items()}
+    return (
+        seen.last()
+        | {"parameters": size, "at": seen.at}
+        | {f"{name}s": values for name, values in arrays.items()}
+    )
 
 
 def widths_between(least: int, most: int, count: int) -> list[int]:
     """At most `count` whole numbers, evenly on a logarithmic scale: small ones one by one."""
     if not 1 <= least <= most or count < 1:
-        raise UsageError("Widths go from a least to a largest one.", got=f"{least} to {most}, {count} of them")
+        raise UsageError(
+            "Widths go from a least to a largest one.", got=f"{least} to {most}, {count} of them"
+        )
     found = np.unique(np.geomspace(least, most, count).round().astype(int))
     while len(found) < count < most - least + 1:  # small numbers round together: spread the others
         gaps = [k for k in range(least, most + 1) if k not in found]

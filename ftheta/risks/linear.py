@@ -19,7 +19,9 @@ EXACT_COLUMNS = 24
 NEWTON = 100  # steps at most
 
 
-def least_squares(x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"]) -> Float[np.ndarray, "d *k"]:
+def least_squares(
+    x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n *k"]
+) -> Float[np.ndarray, "d *k"]:
     """The minimum-norm least-squares parameters."""
     return np.linalg.lstsq(x, y, rcond=None)[0]
 
@@ -48,13 +50,17 @@ def squared_hessian(x: Real[np.ndarray, "n d"]) -> Float[np.ndarray, "d d"]:
     return 2 * x.T @ x / len(x)
 
 
-def logistic_hessian(x: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]) -> Float[np.ndarray, "d d"]:
+def logistic_hessian(
+    x: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]
+) -> Float[np.ndarray, "d d"]:
     r"""$\frac1n\sum_i\sigma(m_i)\sigma(-m_i)x_ix_i^\top$; the labels do not enter."""
     m = x @ theta
     return (x * (expit(m) * expit(-m))[:, None]).T @ x / len(x)
 
 
-def logistic_gradient(z: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]) -> Float[np.ndarray, "d"]:
+def logistic_gradient(
+    z: Real[np.ndarray, "n d"], theta: Real[np.ndarray, "d"]
+) -> Float[np.ndarray, "d"]:
     r"""$-\frac1n\sum_i\sigma(-\langle z_i,\theta\rangle)z_i$ for $z_i=y_ix_i$."""
     return -expit(-(z @ theta)) @ z / len(z)
 
@@ -74,7 +80,9 @@ class LogisticFit:
     steps: int
 
 
-def logistic_regression(z: Real[np.ndarray, "n d"], ridge: float = 0.0, tol: float = 1e-12) -> LogisticFit:
+def logistic_regression(
+    z: Real[np.ndarray, "n d"], ridge: float = 0.0, tol: float = 1e-12
+) -> LogisticFit:
     r"""Newton's method with halved steps on $\frac1n\sum_i\ln(1+e^{-\langle z_i,\theta\rangle})+\gamma\|\theta\|^2$.
 
     `z` are rows times labels ±1. On separable rows without ridge there is no minimiser: the steps run out.
@@ -87,10 +95,14 @@ def logistic_regression(z: Real[np.ndarray, "n d"], ridge: float = 0.0, tol: flo
         slope = logistic_gradient(z, theta) + 2 * ridge * theta
         if np.abs(slope).max() <= tol * scale:
             break
-        move = -np.linalg.lstsq(logistic_hessian(z, theta) + 2 * ridge * np.eye(len(theta)), slope, rcond=None)[0]
+        move = -np.linalg.lstsq(
+            logistic_hessian(z, theta) + 2 * ridge * np.eye(len(theta)), slope, rcond=None
+        )[0]
         size = 1.0
         while size > 1e-10:
-            after = logistic_value(z, theta + size * move) + ridge * float(np.sum((theta + size * move) ** 2))
+            after = logistic_value(z, theta + size * move) + ridge * float(
+                np.sum((theta + size * move) ** 2)
+            )
             if after <= value + 1e-4 * size * float(slope @ move):
                 break
             size /= 2

@@ -73,7 +73,9 @@ def combination(z: Real[np.ndarray, "n d"], u: Sequence[Fraction]) -> list[Fract
 def _solve_program(z: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
     scale = np.maximum(np.abs(z).max(0), 1e-300)
     scaled = z / scale
-    found = linprog(-scaled.sum(0), -scaled, np.zeros(len(z)), bounds=[(-1, 1)] * z.shape[1], method="highs")
+    found = linprog(
+        -scaled.sum(0), -scaled, np.zeros(len(z)), bounds=[(-1, 1)] * z.shape[1], method="highs"
+    )
     if not found.success:
         return None, None
     return found.x / scale, 1 - found.ineqlin.marginals
@@ -88,7 +90,11 @@ def _direction(Z: Any, z: np.ndarray, w: np.ndarray | None) -> Separation | None
     exact = fmpq_mat([[rational(float(v))] for v in w])
     if len(active):
         echelon, rank = rational_matrix(z[active]).rref()
-        A = fmpq_mat([[echelon[r, j] for j in range(z.shape[1])] for r in range(rank)]) if rank else None
+        A = (
+            fmpq_mat([[echelon[r, j] for j in range(z.shape[1])] for r in range(rank)])
+            if rank
+            else None
+        )
         if A is not None:
             exact = exact - A.transpose() * (A * A.transpose()).solve(A * exact)
     values = list((Z * exact).entries())
@@ -106,7 +112,8 @@ def _multipliers(Z: Any, u: np.ndarray | None) -> Separation | None:
     pivots = [next(j for j in range(Z.ncols()) if echelon[r, j]) for r in range(rank)]
     weights = fmpq_mat([[rational(float(v))] for v in u])
     if rank:
-        B = fmpq_mat([[Z[i, j] for j in pivots] for i in range(Z.nrows())])  # independent columns span all of them
+        # independent columns span all of them
+        B = fmpq_mat([[Z[i, j] for j in pivots] for i in range(Z.nrows())])
         weights = weights - B * (B.transpose() * B).solve(B.transpose() * weights)
     if any(v <= 0 for v in weights.entries()) or any((Z.transpose() * weights).entries()):
         return None
@@ -122,7 +129,9 @@ def _by_simplex(z: np.ndarray) -> Separation | None:
     zero = fmpq(0)
     rows = [tuple(rational(v) for v in row) for row in z.tolist()]
     box = [(*(s * one * (k == j) for k in range(d)), one) for j in range(d) for s in (1, -1)]
-    found = maximise([sum(column, zero) for column in zip(*rows)], [*((*row, zero) for row in rows), *box])
+    found = maximise(
+        [sum(column, zero) for column in zip(*rows)], [*((*row, zero) for row in rows), *box]
+    )
     if found is None or found[0] == 0:
         return None if found is None else Separation("overlapping")
     return Separation("weakly separable", tuple(fraction(v) for v in found[1]))

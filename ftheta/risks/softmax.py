@@ -49,7 +49,9 @@ def variance_gap(classes: int) -> int:
     v = variables[classes:]
     zero = q[0] - q[0]
     total = lambda terms: sum(terms, zero)
-    left = total(q) * total(a * b * b for a, b in zip(q, v)) - total(a * b for a, b in zip(q, v)) ** 2
+    left = (
+        total(q) * total(a * b * b for a, b in zip(q, v)) - total(a * b for a, b in zip(q, v)) ** 2
+    )
     pairs = [(i, j) for i in range(classes) for j in range(i)]
     return len(left - total(q[i] * q[j] * (v[i] - v[j]) ** 2 for i, j in pairs))
 

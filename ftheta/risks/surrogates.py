@@ -28,7 +28,21 @@ from ftheta.training.losses import LOSSES, Loss, cross_entropy, hinge, huber, lo
 
 CELLS = 1024  # looked at in one sweep
 SWEEPS = 6  # of halving the cells that are not decided
-KINKED = frozenset(("max", "min", "abs", "sign", "select_n", "floor", "ceil", "round", "clamp", "reduce_max", "cond"))
+KINKED = frozenset(
+    (
+        "max",
+        "min",
+        "abs",
+        "sign",
+        "select_n",
+        "floor",
+        "ceil",
+        "round",
+        "clamp",
+        "reduce_max",
+        "cond",
+    )
+)
 Scalar = Callable[[Any], Any]
 
 
@@ -47,13 +61,21 @@ MARGINS: dict[str, MarginLoss] = {
     loss.name: loss
     for loss in (
         MarginLoss(
-            "logistic", lambda m: jax.nn.softplus(-m) / LN2, lambda m: jax.nn.sigmoid(m) * jax.nn.sigmoid(-m) / LN2
+            "logistic",
+            lambda m: jax.nn.softplus(-m) / LN2,
+            lambda m: jax.nn.sigmoid(m) * jax.nn.sigmoid(-m) / LN2,
         ),
         MarginLoss("hinge", lambda m: jax.nn.relu(1 - m), lambda m: 0.0 * m, ((1.0, 1.0),)),
         MarginLoss("squared", lambda m: jnp.square(1 - m), lambda m: 2.0 + 0.0 * m),
-        MarginLoss("squared hinge", lambda m: jnp.square(jax.nn.relu(1 - m)), lambda m: 2.0 * (m < 1)),
+        MarginLoss(
+            "squared hinge", lambda m: jnp.square(jax.nn.relu(1 - m)), lambda m: 2.0 * (m < 1)
+        ),
         MarginLoss("exponential", lambda m: jnp.exp(-m), lambda m: jnp.exp(-m)),
-        MarginLoss("natural logistic", lambda m: jax.nn.softplus(-m), lambda m: jax.nn.sigmoid(m) * jax.nn.sigmoid(-m)),
+        MarginLoss(
+            "natural logistic",
+            lambda m: jax.nn.softplus(-m),
+            lambda m: jax.nn.sigmoid(m) * jax.nn.sigmoid(-m),
+        ),
     )
 }
 """All but the last bound the zero-one loss. The logistic loss does so only in bits: divided by ln 2."""
@@ -81,7 +103,9 @@ def margin_loss(f: Scalar, name: str) -> MarginLoss:
     return MarginLoss(name, f, jax.grad(jax.grad(f)) if smooth else None)
 
 
-def range_of(f: Scalar, lo: float, hi: float, wanted: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Enclosure:
+def range_of(
+    f: Scalar, lo: float, hi: float, wanted: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> Enclosure:
     """The values of f on [lo, hi], enclosed. Cells are halved until `wanted(lower, upper)` holds on all of them."""
     edges = np.linspace(lo, hi, CELLS + 1)
     a = edges[:-1]
@@ -107,7 +131,9 @@ def range_of(f: Scalar, lo: float, hi: float, wanted: Callable[[np.ndarray, np.n
 def _enclose_cells(f: Scalar, a: np.ndarray, b: np.ndarray) -> Interval | None:
     try:
         with jax.enable_x64(True):
-            graph: Graph = trace(jax.vmap(f), jax.ShapeDtypeStruct(a.shape, np.float64), fold_rounded=False)
+            graph: Graph = trace(
+                jax.vmap(f), jax.ShapeDtypeStruct(a.shape, np.float64), fold_rounded=False
+            )
             return intervals(graph, Interval(a, b)).outputs
     except (GraphError, TypeError, ValueError):
         return None
@@ -129,7 +155,11 @@ def surrogate(loss: MarginLoss, reach: float) -> Surrogate:
     """The ranges on [−reach, reach], each enclosed; unknown where a rule is missing."""
     slope = range_of(jax.grad(loss.of), -reach, 0.0, lambda lo, hi: hi <= 0)
     values = range_of(loss.of, 0.0, reach, lambda lo, hi: lo >= 0)
-    bend = Enclosure() if loss.bend is None else range_of(loss.bend, -reach, reach, lambda lo, hi: lo >= 0)
+    bend = (
+        Enclosure()
+        if loss.bend is None
+        else range_of(loss.bend, -reach, reach, lambda lo, hi: lo >= 0)
+    )
     jump = Enclosure.exact(min((size for _, size in loss.kinks), default=0.0))
     return Surrogate(slope, above_one(loss.of), values, bend, jump)
 
@@ -141,14 +171,24 @@ def above_one(f: Scalar) -> Enclosure:
 
 def least_bend(reach: float) -> Enclosure:
     """The least second derivative or jump of the slope among all `PROFILES` on [−reach, reach]."""
-    bends = [range_of(h.bend, -reach, reach, lambda lo, hi: lo >= 0) for h in PROFILES.values() if h.bend is not None]
+    bends = [
+        range_of(h.bend, -reach, reach, lambda lo, hi: lo >= 0)
+        for h in PROFILES.values()
+        if h.bend is not None
+    ]
     jumps = [size for h in PROFILES.values() for _, size in h.kinks]
-    return Enclosure.between(min(*(b.lo for b in bends), *jumps), min(*(b.hi for b in bends), *jumps))
+    return Enclosure.between(
+        min(*(b.lo for b in bends), *jumps), min(*(b.hi for b in bends), *jumps)
+    )
 
 
-def second_difference(loss: Loss, shape: tuple[int, ...], rng: np.random.Generator, segments: int = 4000) -> float:
+def second_difference(
+    loss: Loss, shape: tuple[int, ...], rng: np.random.Generator, segments: int = 4000
+) -> float:
     r"""The least $\ell(a)+\ell(b)-2\ell(\frac{a+b}2)$ on random segments: below 0 for a loss that is not convex."""
-    a, b = rng.normal(size=(2, segments, *shape)) * 10.0 ** rng.uniform(-1, 1, (segments, *([1] * len(shape))))
+    a, b = rng.normal(size=(2, segments, *shape)) * 10.0 ** rng.uniform(
+        -1, 1, (segments, *([1] * len(shape)))
+    )
     labels = rng.integers(0, 2, segments)
     targets = loss.targets(labels, shape)
     a[::2] = targets[::2]  # some begin where the prediction is right
@@ -163,7 +203,9 @@ def second_difference(loss: Loss, shape: tuple[int, ...], rng: np.random.Generat
 def logistic_error(margins: Float[np.ndarray, "n"]) -> Enclosure:
     r"""The largest error of the computed $\ln(1+e^{-m})$ at these margins, relative to $\max(1,\cdot)$, in balls."""
     with jax.enable_x64(True), ctx.workprec(256):
-        worst = [_off(float(logistic(m, 1.0)), (1 + (-arb(m)).exp()).log()) for m in margins.tolist()]
+        worst = [
+            _off(float(logistic(m, 1.0)), (1 + (-arb(m)).exp()).log()) for m in margins.tolist()
+        ]
     return Enclosure.exact(max(e.hi for e in worst))
 
 
@@ -174,7 +216,9 @@ def cross_entropy_error(logits: Float[np.ndarray, "n k"]) -> Enclosure:
         for row in logits.tolist():
             total = sum((arb(z).exp() for z in row), arb(0)).log()
             for k, z in enumerate(row):
-                errors.append(_off(float(cross_entropy(np.array(row), np.eye(len(row))[k])), total - arb(z)))
+                errors.append(
+                    _off(float(cross_entropy(np.array(row), np.eye(len(row))[k])), total - arb(z))
+                )
     return Enclosure.exact(max(e.hi for e in errors))
 
 
@@ -198,7 +242,9 @@ def accepted_losses(
     return found
 
 
-def every_loss(predictions: Float[np.ndarray, "n *k"], y: Real[np.ndarray, "n *l"]) -> dict[str, Real[np.ndarray, "n"]]:
+def every_loss(
+    predictions: Float[np.ndarray, "n *k"], y: Real[np.ndarray, "n *l"]
+) -> dict[str, Real[np.ndarray, "n"]]:
     """Every loss of every row of predictions, as far as the targets allow."""
     found = {}
     with jax.enable_x64(True):

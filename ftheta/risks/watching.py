@@ -58,9 +58,13 @@ class Recipe:
             raise UsageError("The activation must vanish at 0.", got=self.activation, remedy=remedy)
         if self.loss not in ("cross-entropy", "squared") or self.optimiser not in ("adamw", "gd"):
             remedy = "loss: cross-entropy or squared; optimiser: adamw or gd"
-            raise UsageError("There is no such recipe.", got=f"{self.loss}, {self.optimiser}", remedy=remedy)
+            raise UsageError(
+                "There is no such recipe.", got=f"{self.loss}, {self.optimiser}", remedy=remedy
+            )
         if not (0 < self.step < inf and 0 <= self.decay < inf):
-            raise UsageError("Step and decay are finite, the step positive.", got=f"{self.step}, {self.decay}")
+            raise UsageError(
+                "Step and decay are finite, the step positive.", got=f"{self.step}, {self.decay}"
+            )
 
     @property
     def static(self) -> "Static":
@@ -86,7 +90,9 @@ class Static(NamedTuple):
             made = optax.adamw(numbers.step, b2=self.beta, weight_decay=numbers.decay)
         else:
             made = optax.chain(optax.add_decayed_weights(numbers.decay), optax.sgd(numbers.step))
-        return Perceptron(self.apply, LOSSES[self.loss].of, optax.with_extra_args_support(optax.flatten(made)))
+        return Perceptron(
+            self.apply, LOSSES[self.loss].of, optax.with_extra_args_support(optax.flatten(made))
+        )
 
 
 def _affine(layer: Any, x: Any) -> Any:
@@ -102,7 +108,9 @@ class WatchedRows(NamedTuple):
     counts: Shaped[np.ndarray, "n"]
 
     @classmethod
-    def of(cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], room: int = 0) -> "WatchedRows":
+    def of(
+        cls, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], room: int = 0
+    ) -> "WatchedRows":
         """All of these rows, with empty ones up to `room`."""
         more = max(0, room - len(x))
         padded = [np.pad(np.asarray(part, DTYPE), ((0, more), (0, 0))) for part in (x, y)]
@@ -139,7 +147,9 @@ def room_for(size: int, least: int = LEAST_ROOM) -> int:
     return max(least, 1 << (int(size) - 1).bit_length())
 
 
-def start(rng: np.random.Generator, widths: Sequence[int], *, gain: float = 2.0, biases: bool = True) -> Layers:
+def start(
+    rng: np.random.Generator, widths: Sequence[int], *, gain: float = 2.0, biases: bool = True
+) -> Layers:
     r"""Weights (in, out) with $W_{ij}\sim\mathcal N(0,\text{gain}/d_{\ell-1})$, biases 0 or none; with room."""
     drawn = [rng.normal(size=(m, k)) * np.sqrt(gain / m) for m, k in pairwise(widths)]
     sizes = [widths[0], *[room_for(w) for w in widths[1:-1]], widths[-1]]
@@ -151,7 +161,9 @@ def start(rng: np.random.Generator, widths: Sequence[int], *, gain: float = 2.0,
     return layers
 
 
-def watch(params: Layers, train: WatchedRows, test: WatchedRows, recipe: Recipe, at: Sequence[int]) -> Watched:
+def watch(
+    params: Layers, train: WatchedRows, test: WatchedRows, recipe: Recipe, at: Sequence[int]
+) -> Watched:
     """Train on all rows of `train` at every step, and look at both sets after `at` steps (in increasing order)."""
     static = recipe.static
     numbers = Numbers(DTYPE(recipe.step), DTYPE(recipe.decay))
@@ -185,7 +197,14 @@ def _compile_advance() -> Callable[..., Any]:
     return jax.jit(_advance, static_argnums=0, compiler_options=dict(thorough_compiler_options()))
 
 
-def _advance(static: Static, state: State, numbers: Numbers, train: WatchedRows, test: WatchedRows, count: Any) -> Any:
+def _advance(
+    static: Static,
+    state: State,
+    numbers: Numbers,
+    train: WatchedRows,
+    test: WatchedRows,
+    count: Any,
+) -> Any:
     """`count` steps; then loss and error on both sets."""
     problem = static.problem(numbers)
     state = jax.lax.fori_loop(0, count, lambda _, s: problem.train_step(s, *train)[0], state)

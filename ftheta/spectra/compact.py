@@ -57,7 +57,9 @@ class NetworkOnBall:
             U = theta[at : at + b * (a + 1)].reshape(b, a + 1)
             state = state @ U[:, :-1].T + U[:, -1]
             at = at + U.size
-            state = activation(self.activation).function(state) if j < len(self.widths) - 1 else state
+            state = (
+                activation(self.activation).function(state) if j < len(self.widths) - 1 else state
+            )
         return jnp.mean(jnp.sum((state - self.y) ** 2, axis=1)) / 2
 
     @cached_property

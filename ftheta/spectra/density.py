@@ -41,7 +41,9 @@ class Density:
         hi = float(self.nodes.max())
         spread = width * (hi - lo) or 1e-12 + abs(hi) * 1e-6
         grid = np.linspace(lo - 4 * spread, hi + 4 * spread, points)
-        bumps = np.exp(-((grid[:, None, None] - self.nodes) ** 2) / (2 * spread**2)) / (spread * np.sqrt(2 * np.pi))
+        bumps = np.exp(-((grid[:, None, None] - self.nodes) ** 2) / (2 * spread**2)) / (
+            spread * np.sqrt(2 * np.pi)
+        )
         return grid, (bumps * self.weights).sum(axis=-1).mean(axis=-1)
 
 
@@ -50,7 +52,10 @@ def spectral_density(
 ) -> Density:
     """Stochastic Lanczos quadrature with `probes` random sign vectors and `steps` products for each."""
     if probes < 2 or steps < 1:
-        raise UsageError("A density needs at least two probes and one step.", got=f"{probes} probes, {steps} steps")
+        raise UsageError(
+            "A density needs at least two probes and one step.",
+            got=f"{probes} probes, {steps} steps",
+        )
     rng = rng or np.random.default_rng(0)
     m = min(steps, operator.size)
     nodes, weights = np.zeros((2, probes, m))
@@ -61,7 +66,9 @@ def spectral_density(
     return Density(nodes, weights, operator.size)
 
 
-def trace(operator: Operator, *, probes: int = 32, rng: np.random.Generator | None = None) -> Enclosure:
+def trace(
+    operator: Operator, *, probes: int = 32, rng: np.random.Generator | None = None
+) -> Enclosure:
     r"""$\operatorname{tr}A$ with its confidence interval: the mean of $v^\top Av$ over random sign vectors $v$."""
     rng = rng or np.random.default_rng(0)
     draws = rng.choice([-1.0, 1.0], (probes, operator.size))

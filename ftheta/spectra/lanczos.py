@@ -80,7 +80,11 @@ class Extremes:
             return 16 * self.size * EPS * max(map(abs, self.range))
         each = (1 - confidence) / (2 * self.looks)  # the error probability of one end at one size
         root = log(1.648 * sqrt(self.size) / each) / (2 * self.steps - 1)
-        return root**2 * (self.range[1] - self.range[0]) / (1 - 2 * root**2) if 2 * root**2 < 1 else inf
+        return (
+            root**2 * (self.range[1] - self.range[0]) / (1 - 2 * root**2)
+            if 2 * root**2 < 1
+            else inf
+        )
 
     def top(self, confidence: float = CONFIDENCE) -> Enclosure:
         r"""$\lambda_{\max}$: attained from below; bounded above in float64 if complete, else with that confidence."""
@@ -102,7 +106,9 @@ class Extremes:
     def _ensure_asked(self, end: Ends) -> None:
         if self.ends not in (end, "both"):
             raise UsageError(
-                f"The {end} eigenvalues were not asked for.", got=f"ends={self.ends!r}", remedy='ask with ends="both"'
+                f"The {end} eigenvalues were not asked for.",
+                got=f"ends={self.ends!r}",
+                remedy='ask with ends="both"',
             )
 
     def _end(self, lo: float, hi: float, confidence: float) -> Enclosure:
@@ -110,7 +116,9 @@ class Extremes:
             error = self.spill()
             return Enclosure.between(lo - error, hi + error, Basis.FLOAT)
         rounding = 4 * (self.steps + sqrt(self.size)) * EPS * max(map(abs, self.range))
-        return Enclosure(lo - rounding, hi + rounding, Basis.SAMPLED, 1, confidence, unit="random start vector")
+        return Enclosure(
+            lo - rounding, hi + rounding, Basis.SAMPLED, 1, confidence, unit="random start vector"
+        )
 
 
 def extremes(
@@ -131,7 +139,9 @@ def extremes(
     """
     p = operator.size
     if not 1 <= k <= p:
-        raise UsageError("The number of eigenvalues lies between 1 and the size.", got=f"k={k}, size {p}")
+        raise UsageError(
+            "The number of eigenvalues lies between 1 and the size.", got=f"k={k}, size {p}"
+        )
     if not 0 < tol < 1:
         raise UsageError("The tolerance of the residuals lies between 0 and 1.", got=tol)
     if p <= dense:
@@ -139,7 +149,9 @@ def extremes(
     sides = 2 if ends == "both" else 1
     room = min(p - 1, max(sides * (2 * k + 8), 48) if basis is None else basis)
     if room < sides * k + 3:
-        raise UsageError("The basis is too small.", got=f"{room} vectors", remedy=f"at least {sides * k + 3}")
+        raise UsageError(
+            "The basis is too small.", got=f"{room} vectors", remedy=f"at least {sides * k + 3}"
+        )
     process = _Process(operator, k, ends, tol, room, rng or np.random.default_rng(0))
     process.run(products - sides * k)
     return process.result()
@@ -153,7 +165,9 @@ def _all(operator: Operator, k: int, ends: Ends) -> Extremes:
     low, high = _pick_ends(k, ends, len(values))
     both = [Ritz(values[i], error[i], vectors[:, i]) for i in (high, low)]
     n = len(values)
-    return Extremes(ends, both[0], both[1], (float(values[0]), float(values[-1])), n, n, 1, n, True, True)
+    return Extremes(
+        ends, both[0], both[1], (float(values[0]), float(values[-1])), n, n, 1, n, True, True
+    )
 
 
 def _both_ends(matrix: np.ndarray, k: int, ends: Ends) -> Extremes:
@@ -165,7 +179,9 @@ def _both_ends(matrix: np.ndarray, k: int, ends: Ends) -> Extremes:
     nothing = Ritz(high[:0], error[:0], high_vectors[:, :0])
     largest = nothing if ends == "smallest" else Ritz(high[::-1], error, high_vectors[:, ::-1])
     smallest = nothing if ends == "largest" else Ritz(low, error, low_vectors)
-    return Extremes(ends, largest, smallest, (float(low[0]), float(high[-1])), n, n, 1, n, True, True)
+    return Extremes(
+        ends, largest, smallest, (float(low[0]), float(high[-1])), n, n, 1, n, True, True
+    )
 
 
 def _pick_ends(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -178,7 +194,15 @@ def _pick_ends(k: int, ends: Ends, n: int) -> tuple[np.ndarray, np.ndarray]:
 class _Process:
     """The state of one run: orthonormal columns of V, and T = VᵀAV."""
 
-    def __init__(self, operator: Operator, k: int, ends: Ends, tol: float, room: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        operator: Operator,
+        k: int,
+        ends: Ends,
+        tol: float,
+        room: int,
+        rng: np.random.Generator,
+    ) -> None:
         self.A = operator
         self.k = k
         self.tol = tol
@@ -191,7 +215,8 @@ class _Process:
         self.size = 0  # columns of V whose products are known
         self.steps = self.products = 0
         self.looks = 1
-        self.met = (inf, -inf)  # the least and the largest Ritz value: a restart forgets those at the other end
+        # the least and the largest Ritz value: a restart forgets those at the other end
+        self.met = (inf, -inf)
         self.converged = False
 
     def run(self, products: int) -> None:
@@ -208,7 +233,9 @@ class _Process:
 
     def _is_look(self, size: int) -> bool:
         """Whether the residuals are looked at, and may end the run, at this size of the basis."""
-        return size > self.k * (2 if self.ends == "both" else 1) and (size % CHECK == 0 or size == self.room)
+        return size > self.k * (2 if self.ends == "both" else 1) and (
+            size % CHECK == 0 or size == self.room
+        )
 
     def _possible_ends(self, longest: int) -> int:
         """How many sizes the first Krylov space may end with: those of a look, and the longest."""
@@ -229,10 +256,13 @@ class _Process:
         w = np.array(self.A.product(V[:, j]), np.float64)
         self.products += 1
         if not np.isfinite(w).all():
-            raise UsageError("A product with the matrix is not finite.", got=f"product {self.products}")
+            raise UsageError(
+                "A product with the matrix is not finite.", got=f"product {self.products}"
+            )
         scale = float(np.linalg.norm(w))
         seen = np.zeros(j + 1)
-        near = slice(max(j - 1, 0), j + 1)  # the three-term recurrence: the rest is rounding, or a restart
+        # the three-term recurrence: the rest is rounding, or a restart
+        near = slice(max(j - 1, 0), j + 1)
         c = V[:, near].T @ w
         w -= V[:, near] @ c
         seen[near] += c
@@ -263,7 +293,9 @@ class _Process:
 
     def _has_converged(self) -> bool:
         values, _, residuals = self._ritz()
-        return bool((residuals[self._select_wanted(values)] <= self.tol * np.abs(values).max()).all())
+        return bool(
+            (residuals[self._select_wanted(values)] <= self.tol * np.abs(values).max()).all()
+        )
 
     def _restart(self) -> None:
         """Keep the Ritz vectors at the wanted ends, and the last column."""
@@ -312,5 +344,7 @@ class _Process:
         return value, float(np.linalg.norm(image - value * y)), y
 
     def _gather_pairs(self, pairs: list[tuple[float, float, np.ndarray]]) -> Ritz:
-        vectors = np.stack([y for _, _, y in pairs], axis=1) if pairs else np.zeros((self.A.size, 0))
+        vectors = (
+            np.stack([y for _, _, y in pairs], axis=1) if pairs else np.zeros((self.A.size, 0))
+        )
         return Ritz(np.array([v for v, _, _ in pairs]), np.array([r for _, r, _ in pairs]), vectors)

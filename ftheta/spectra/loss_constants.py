@@ -70,7 +70,9 @@ class Constants:
             return None
         floor = 2 * self.objective.ridge
         if self.objective.loss.name in ("squared", "half-squared") and self.hessian.complete:
-            return Enclosure.between(max(self.lowest.lo, floor), max(self.lowest.hi, floor), Basis.FLOAT)
+            return Enclosure.between(
+                max(self.lowest.lo, floor), max(self.lowest.hi, floor), Basis.FLOAT
+            )
         return Enclosure.at_least(floor)
 
     @property
@@ -87,7 +89,9 @@ class Constants:
             return None
         least = self.kernel.bottom()
         factor = scale / len(self.objective.examples)
-        return Enclosure.between(max(least.lo, 0.0) * factor, max(least.hi, 0.0) * factor, Basis.FLOAT)
+        return Enclosure.between(
+            max(least.lo, 0.0) * factor, max(least.hi, 0.0) * factor, Basis.FLOAT
+        )
 
     @property
     def condition(self) -> Enclosure | None:
@@ -158,14 +162,18 @@ def constants(
         kernel_ends(objective, rng, tol=tol, products=products),
         spectral_density(hessian, probes=probes, rng=rng) if probes else None,
         signals(objective, _description(net)),
-        along_training(objective, optimiser, step=step, steps=steps, optimum=optimum, tol=tol) if steps else None,
+        along_training(objective, optimiser, step=step, steps=steps, optimum=optimum, tol=tol)
+        if steps
+        else None,
         step,
         optimum,
         _affine(_description(net)),
     )
 
 
-def kernel_ends(objective: Objective, rng: np.random.Generator, *, tol: float = 1e-3, products: int = 400) -> Extremes:
+def kernel_ends(
+    objective: Objective, rng: np.random.Generator, *, tol: float = 1e-3, products: int = 400
+) -> Extremes:
     """The ends of the tangent kernel: all of it where it is small, by Lanczos elsewhere."""
     size = len(objective.examples) * objective.outputs
     matrix = objective.kernel_matrix() if size <= EXACT_KERNEL else None
@@ -178,7 +186,9 @@ def kernel_ends(objective: Objective, rng: np.random.Generator, *, tol: float = 
     return extremes(operator, 1, "both", tol=tol, products=products, rng=rng, dense=dense)
 
 
-def signals(objective: Objective, description: Description | None, rows: int = SIGNAL_ROWS) -> LayerGradients | None:
+def signals(
+    objective: Objective, description: Description | None, rows: int = SIGNAL_ROWS
+) -> LayerGradients | None:
     """Gradients by layer on the first rows, where the layers are known."""
     if description is None or objective.examples.x[0].shape != (description.widths[0],):
         return None
@@ -196,7 +206,11 @@ def _description(net: Any) -> Description | None:
 
 def _affine(description: Description | None) -> bool:
     """Whether the outputs are an affine function of the parameters."""
-    return description is not None and len(description.layers) == 1 and description.layers[0].activation == "identity"
+    return (
+        description is not None
+        and len(description.layers) == 1
+        and description.layers[0].activation == "identity"
+    )
 
 
 # ---- in words, one constant a line -------------------------------------------------------------------------------
@@ -218,7 +232,9 @@ def _curvature(c: Constants) -> list[tuple[str, str]]:
     spent = "" if h.converged else f"; {h.products} products were not enough"
     rest = ", ".join(f"{v:.5g}" for v in h.largest.values[1:])
     radius = max(h.largest.residuals, default=0.0)
-    known = "all were computed" if h.complete else f"an eigenvalue within {radius:.2g} of each{spent}"
+    known = (
+        "all were computed" if h.complete else f"an eigenvalue within {radius:.2g} of each{spent}"
+    )
     return [
         ("loss", f"{c.loss:.6g}, gradient {c.gradient:.4g}"),
         ("smoothness max|λ|", _number(c.smoothness)),
@@ -256,7 +272,9 @@ def _kernel(c: Constants) -> list[tuple[str, str]]:
     k = c.kernel
     how = "all were computed" if k.complete else f"{k.products} products"
     lo, hi = k.range
-    return [("tangent kernel", f"{k.size:,} eigenvalues from {max(lo, 0.0):.4g} to {hi:.4g} ({how})")]
+    return [
+        ("tangent kernel", f"{k.size:,} eigenvalues from {max(lo, 0.0):.4g} to {hi:.4g} ({how})")
+    ]
 
 
 def _density(c: Constants) -> list[tuple[str, str]]:
@@ -268,12 +286,19 @@ def _path(c: Constants) -> list[tuple[str, str]]:
     if p is None:
         return []
     rows = [
-        ("along the run", f"{p.at[-1]:,} steps, loss {p.loss[0]:.4g} → {p.loss[-1]:.4g}; stopped by: {p.ended}"),
+        (
+            "along the run",
+            f"{p.at[-1]:,} steps, loss {p.loss[0]:.4g} → {p.loss[-1]:.4g}; stopped by: {p.ended}",
+        ),
         ("  λ_max", f"{p.top[0]:.4g} → {p.top[-1]:.4g}, at most {p.top.max():.4g}"),
         ("  gradient Lipschitz", f"at least {p.lipschitz.max(initial=0.0):.4g}"),
         ("  least PL ratio", f"{p.pl.min():.4g}"),
     ]
-    return rows if p.step is None else [*rows, ("  step × λ_max", f"{p.edge[0]:.4g} → {p.edge[-1]:.4g}")]
+    return (
+        rows
+        if p.step is None
+        else [*rows, ("  step × λ_max", f"{p.edge[0]:.4g} → {p.edge[-1]:.4g}")]
+    )
 
 
 def _number(e: Enclosure) -> str:

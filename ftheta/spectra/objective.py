@@ -29,7 +29,8 @@ from .operators import Operator
 
 KEPT = 1 << 29  # bytes that a linearised sweep, or a Jacobian, may hold
 BLOCK = 1 << 27  # bytes that a block of rows may hold
-SMALL = 1 << 24  # bytes that a sweep holds, up to which a program takes longer to compile than to run
+# bytes that a sweep holds, up to which a program takes longer to compile than to run
+SMALL = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,14 +64,18 @@ class Objective:
         with jax.enable_x64(True):
             model = model_of(net, dtype)
             chosen = loss_named(loss)
-            examples = examples_of(getattr(net, "data", None) if data is None else data, model, chosen)
+            examples = examples_of(
+                getattr(net, "data", None) if data is None else data, model, chosen
+            )
         return cls(model, chosen, examples, float(ridge), kept, block)
 
     # -- the parts ----------------------------------------------------------------------------------------------
 
     @cached_property
     def start(self) -> Float[np.ndarray, "p"]:
-        return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(self.model.params)]).astype(np.float64)
+        return np.concatenate(
+            [np.ravel(leaf) for leaf in jax.tree.leaves(self.model.params)]
+        ).astype(np.float64)
 
     @property
     def size(self) -> int:
@@ -94,7 +99,10 @@ class Objective:
 
     def _held(self, rows: int) -> int:
         """Bytes that the linearised reverse sweep over so many rows keeps."""
-        shapes = [jax.ShapeDtypeStruct((rows, *a.shape[1:]), a.dtype) for a in (self.examples.x, self.examples.y)]
+        shapes = [
+            jax.ShapeDtypeStruct((rows, *a.shape[1:]), a.dtype)
+            for a in (self.examples.x, self.examples.y)
+        ]
         weights = jax.ShapeDtypeStruct((rows,), self.dtype)
         theta = jax.ShapeDtypeStruct((self.size,), self.dtype)
         with jax.enable_x64(True):
@@ -118,7 +126,10 @@ class Objective:
 
     def _jit(self, program: Callable[..., Any]) -> Callable[..., Any]:
         """Compiled, in a hurry where the work is small."""
-        return jax.jit(program, compiler_options=dict(quick_compiler_options()) if self._most_held <= SMALL else None)
+        return jax.jit(
+            program,
+            compiler_options=dict(quick_compiler_options()) if self._most_held <= SMALL else None,
+        )
 
     @cached_property
     def _blocks(self) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -129,7 +140,11 @@ class Objective:
         weights = np.where(number < n, 1 / n, 0.0).astype(self.dtype).reshape(-1, rows)
         index = np.where(number < n, number, 0).reshape(-1, rows)
         with jax.enable_x64(True):
-            return jnp.asarray(self.examples.x[index]), jnp.asarray(self.examples.y[index]), jnp.asarray(weights)
+            return (
+                jnp.asarray(self.examples.x[index]),
+                jnp.asarray(self.examples.y[index]),
+                jnp.asarray(weights),
+            )
 
     def _over_blocks(self, of_block: Callable[..., Any], zero: Any, data: Any) -> Any:
         """The sum of a function over the blocks, one at a time."""
@@ -144,12 +159,16 @@ class Objective:
     def _value_and_gradient(self) -> Callable[..., Any]:
         def both(theta: Any, data: Any) -> Any:
             zero = (jnp.zeros((), theta.dtype), jnp.zeros_like(theta))
-            value, slope = self._over_blocks(lambda *part: jax.value_and_grad(self._partial)(theta, *part), zero, data)
+            value, slope = self._over_blocks(
+                lambda *part: jax.value_and_grad(self._partial)(theta, *part), zero, data
+            )
             return value + self.ridge * jnp.sum(theta**2), slope + 2 * self.ridge * theta
 
         return self._jit(both)
 
-    def value_and_gradient(self, theta: Float[np.ndarray, "p"] | None = None) -> tuple[float, Float[np.ndarray, "p"]]:
+    def value_and_gradient(
+        self, theta: Float[np.ndarray, "p"] | None = None
+    ) -> tuple[float, Float[np.ndarray, "p"]]:
         with jax.enable_x64(True):
             value, slope = self._value_and_gradient(self._row(theta), self._blocks)
             return float(value), np.asarray(slope, np.float64)
@@ -166,7 +185,11 @@ class Objective:
             got = f"shape {row.shape}, the network has {self.size:,} parameters"
             raise UsageError("Parameters are one row.", got=got)
         if not np.isfinite(row).all():
-            raise SubjectError("A parameter is not finite.", where=self.model.name, remedy="stop the training earlier")
+            raise SubjectError(
+                "A parameter is not finite.",
+                where=self.model.name,
+                remedy="stop the training earlier",
+            )
         return jnp.asarray(row, self.dtype)
 
     # -- products -----------------------------------------------------------------------------------------------
@@ -183,7 +206,9 @@ class Objective:
     @cached_property
     def _blockwise(self) -> Callable[..., Any]:
         def product(theta: Any, v: Any, data: Any) -> Any:
-            of_block = lambda *part: jax.jvp(lambda t: jax.grad(self._partial)(t, *part), (theta,), (v,))[1]
+            of_block = lambda *part: jax.jvp(
+                lambda t: jax.grad(self._partial)(t, *part), (theta,), (v,)
+            )[1]
             return self._over_blocks(of_block, jnp.zeros_like(v), data) + 2 * self.ridge * v
 
         return self._jit(product)
@@ -207,7 +232,9 @@ class Objective:
             def of_block(x: Any, y: Any, weights: Any) -> Any:
                 outputs, back = jax.vjp(lambda t: self._outputs(t, x), theta)
                 moved = jax.jvp(lambda t: self._outputs(t, x), (theta,), (v,))[1]
-                slope = lambda z: jax.grad(lambda z: jnp.sum(jax.vmap(self.loss.of)(z, y) * weights))(z)
+                slope = lambda z: jax.grad(
+                    lambda z: jnp.sum(jax.vmap(self.loss.of)(z, y) * weights)
+                )(z)
                 return back(jax.jvp(slope, (outputs,), (moved,))[1])[0]
 
             return self._over_blocks(of_block, jnp.zeros_like(v), data) + 2 * self.ridge * v
@@ -242,7 +269,9 @@ class Objective:
         with jax.enable_x64(True):
             found = np.asarray(self._predict(self._row(theta), self.examples.x), np.float64)
         if found.shape != self.examples.y.shape:
-            raise SubjectError("The targets are no outputs.", got=f"{self.examples.y.shape} and {found.shape}")
+            raise SubjectError(
+                "The targets are no outputs.", got=f"{self.examples.y.shape} and {found.shape}"
+            )
         return (found - self.examples.y).ravel()
 
     @cached_property
@@ -258,7 +287,9 @@ class Objective:
 
         def product(u: Any) -> Any:
             x, _, weights = self._blocks
-            padded = jnp.zeros((weights.size, self.outputs), self.dtype).at[:n].set(u.reshape(n, -1))
+            padded = (
+                jnp.zeros((weights.size, self.outputs), self.dtype).at[:n].set(u.reshape(n, -1))
+            )
             return self._kernel(row, padded.reshape(*weights.shape, -1), x).reshape(-1)[:size]
 
         return Operator(size, self._in_double(product))
@@ -274,7 +305,9 @@ class Objective:
 
         return self._jit(product)
 
-    def kernel_matrix(self, theta: Float[np.ndarray, "p"] | None = None) -> Float[np.ndarray, "m m"] | None:
+    def kernel_matrix(
+        self, theta: Float[np.ndarray, "p"] | None = None
+    ) -> Float[np.ndarray, "m m"] | None:
         r"""$JJ^\top$ entry by entry, where the Jacobian fits into memory."""
         if len(self.examples) * self.outputs * self.size * self.dtype.itemsize > self.kept:
             return None
@@ -284,7 +317,9 @@ class Objective:
     @cached_property
     def _gram(self) -> Callable[..., Any]:
         def gram(theta: Any, x: Any) -> Any:
-            of_row = lambda row: jax.jacrev(lambda t: jnp.ravel(self.model.apply(self.build(t), row)))(theta)
+            of_row = lambda row: jax.jacrev(
+                lambda t: jnp.ravel(self.model.apply(self.build(t), row))
+            )(theta)
             J = jax.vmap(of_row)(x).reshape(-1, self.size)
             return J @ J.T
 
@@ -312,7 +347,9 @@ class LabelledNetwork:
         return Objective.of(self.net, (self.x, self.y), self.loss or "squared")
 
 
-def natural_objective(net: Any, rows: int | None = None, *, outputs_only: bool = False) -> Objective | None:
+def natural_objective(
+    net: Any, rows: int | None = None, *, outputs_only: bool = False
+) -> Objective | None:
     r"""The loss of a network on the first rows of its own data; None where no labels fit its outputs.
 
     Squared where there is a number per output, cross-entropy where there is a class per row. With `outputs_only`

@@ -22,8 +22,15 @@ class Operator:
     def of(cls, matrix: Float[np.ndarray, "n n"]) -> "Operator":
         """A matrix that is there, as an operator."""
         A = np.asarray(matrix, np.float64)
-        if A.ndim != 2 or A.shape[0] != A.shape[1] or not np.isfinite(A).all() or not np.array_equal(A, A.T):
-            raise UsageError("An operator needs a symmetric matrix of finite numbers.", got=f"shape {A.shape}")
+        if (
+            A.ndim != 2
+            or A.shape[0] != A.shape[1]
+            or not np.isfinite(A).all()
+            or not np.array_equal(A, A.T)
+        ):
+            raise UsageError(
+                "An operator needs a symmetric matrix of finite numbers.", got=f"shape {A.shape}"
+            )
         return cls(len(A), lambda v: A @ v, A)
 
     def dense(self) -> Float[np.ndarray, "n n"]:

@@ -111,7 +111,9 @@ class LayerGradients:
             return "The gradient of the first layer is zero: nothing reaches it."
         if self.depth == 1:
             return f"There is one layer; its gradient has norm {first:.3g}."
-        told = f"the gradient of layer 1 has norm {first:.3g}, that of layer {self.depth} {last:.3g}"
+        told = (
+            f"the gradient of layer 1 has norm {first:.3g}, that of layer {self.depth} {last:.3g}"
+        )
         if self.verdict == "vanish" or (self.verdict == "explode" and first > 10 * last):
             return f"Gradients {self.verdict} towards the input, by a factor of {self.rate:.3g} per layer: {told}."
         if self.verdict == "explode":
@@ -123,31 +125,41 @@ class LayerGradients:
                 f"from {way[0]:.3g} to {way[-1]:.3g}: {told}."
             )
         spread = float(self.norms.max() / self.norms.min())
-        alike = "of similar size in all layers" if spread <= 10 else f"within a factor of {spread:.2g} of one another"
+        alike = (
+            "of similar size in all layers"
+            if spread <= 10
+            else f"within a factor of {spread:.2g} of one another"
+        )
         return f"Gradients are {alike}: {told}."
 
     def _idle(self) -> list[str]:
         """Dead layers first, then the three layers with the largest share of idle units."""
         found = []
-        whole = [j for j, (dead, units) in enumerate(zip(self.dead, self.units), 1) if dead == units]
+        whole = [
+            j for j, (dead, units) in enumerate(zip(self.dead, self.units), 1) if dead == units
+        ]
         for j, (share, dead, units) in enumerate(zip(self.saturated, self.dead, self.units), 1):
             if 0 < dead < units:
                 verb = "is" if dead == 1 else "are"
                 found.append(
-                    (dead / units, f"{dead} of {units} units of layer {j} {verb} dead on all {self.rows} rows.")
+                    (
+                        dead / units,
+                        f"{dead} of {units} units of layer {j} {verb} dead on all {self.rows} rows.",
+                    )
                 )
             if share > 0.2:
                 found.append((share, f"{share:.0%} of the values of layer {j} are saturated."))
-        blocked = (
-            f"All units of layer{'s' * (len(whole) > 1)} {_format_ranges(whole)} are dead on all {self.rows} rows."
-        )
+        layers = f"layer{'s' * (len(whole) > 1)} {_format_ranges(whole)}"
+        blocked = f"All units of {layers} are dead on all {self.rows} rows."
         return [blocked] * bool(whole) + [text for _, text in sorted(found, reverse=True)[:3]]
 
     def _advice(self) -> list[str]:
         advice = []
         if self.verdict == "vanish":
             flat = any(layer.activation == "sigmoid" for layer in self.description.layers[:-1])
-            advice.append("sigmoid passes on a quarter at most: take tanh, ReLU or residual blocks" * flat)
+            advice.append(
+                "sigmoid passes on a quarter at most: take tanh, ReLU or residual blocks" * flat
+            )
             advice.append(
                 "residual blocks or, before training, larger initial weights (He for ReLU, Glorot for tanh)"
                 * (not flat)
@@ -158,7 +170,9 @@ class LayerGradients:
         if max(self.saturated) > 0.2:
             advice.append("smaller weights or scaled inputs, so that units leave their flat ends")
         if any(dead == units for dead, units in zip(self.dead, self.units)):
-            advice.append("training again from other initial weights with biases of 0: a dead layer does not recover")
+            advice.append(
+                "training again from other initial weights with biases of 0: a dead layer does not recover"
+            )
         elif sum(self.dead) > 0.1 * sum(self.units):
             advice.append("leaky ReLU or a smaller step, so that dead units learn again")
         return [f"Try: {'; '.join(filter(None, advice))}."] if advice else []
@@ -167,16 +181,36 @@ class LayerGradients:
     def table(self) -> Table:
         """One row per layer: gradient, bound, largest factor, saturated share, dead units."""
         rows = [
-            (j + 1, layer.activation, self.norms[j], self.bounds[j], self.factors[j], self.saturated[j], self.dead[j])
+            (
+                j + 1,
+                layer.activation,
+                self.norms[j],
+                self.bounds[j],
+                self.factors[j],
+                self.saturated[j],
+                self.dead[j],
+            )
             for j, layer in enumerate(self.description.layers)
         ]
-        columns = ("layer", "activation", "gradient", "bound", "largest ‖J_x F‖", "saturated", "dead units")
+        columns = (
+            "layer",
+            "activation",
+            "gradient",
+            "bound",
+            "largest ‖J_x F‖",
+            "saturated",
+            "dead units",
+        )
         return Table("gradients by layer", columns, tuple(rows))
 
 
 def _growth(sizes: np.ndarray) -> float:
     """The factor from one to the next, by the geometric mean."""
-    return float((sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1))) if len(sizes) > 1 and sizes[0] > 0 else 1.0
+    return (
+        float((sizes[-1] / sizes[0]) ** (1 / (len(sizes) - 1)))
+        if len(sizes) > 1 and sizes[0] > 0
+        else 1.0
+    )
 
 
 def _explodes(sizes: np.ndarray) -> bool:
@@ -193,7 +227,9 @@ def _format_ranges(numbers: Sequence[int]) -> str:
 
 @np.errstate(over="ignore", invalid="ignore")  # what overflows is told by the diagnosis
 def layer_gradients(
-    description: Description, x: Real[np.ndarray, "n d"], adjoint: Callable[[np.ndarray], np.ndarray]
+    description: Description,
+    x: Real[np.ndarray, "n d"],
+    adjoint: Callable[[np.ndarray], np.ndarray],
 ) -> LayerGradients:
     """Both sides of the bound at the rows `x`; `adjoint(outputs)` are the rows of the gradient at the outputs."""
     with jax.enable_x64(True):
@@ -207,7 +243,9 @@ def layer_gradients(
     for layer, state, steep in zip(description.layers[::-1], states[-2::-1], slopes[::-1]):
         m = steep * g
         adjoints.append(float(np.sqrt((g**2).sum(axis=1).mean())))
-        norms.append(float(np.hypot(np.linalg.norm(m.T @ state), np.linalg.norm(m.sum(0)))) / len(x))
+        norms.append(
+            float(np.hypot(np.linalg.norm(m.T @ state), np.linalg.norm(m.sum(0)))) / len(x)
+        )
         local = np.abs(steep).max(axis=1) * np.sqrt((state**2).sum(axis=1) + 1)
         bounds.append(float((local * above).mean()))
         factor = _steepness(layer.weight, steep)
@@ -230,7 +268,10 @@ def _steepness(W: np.ndarray, slopes: np.ndarray) -> np.ndarray:
 
 
 def residual_gradients(
-    description: Description, x: Real[np.ndarray, "n d"], y: Real[np.ndarray, "n k"], skip: float | None
+    description: Description,
+    x: Real[np.ndarray, "n d"],
+    y: Real[np.ndarray, "n k"],
+    skip: float | None,
 ) -> Float[np.ndarray, "layers"]:
     r"""$\|\nabla_{\theta_j}\|$ of the mean of $\frac12\|f(x_i)-y_i\|^2$, layer by layer.
 
@@ -246,7 +287,9 @@ def residual_gradients(
         slopes.append(steep if scale is None else scale * steep)
     g = (states[-1] - y) / len(x)
     norms = []
-    for layer, state, steep, scale in zip(*(v[::-1] for v in (description.layers, states[:-1], slopes, scales))):
+    for layer, state, steep, scale in zip(
+        *(v[::-1] for v in (description.layers, states[:-1], slopes, scales))
+    ):
         m = steep * g
         norms.append(float(np.hypot(np.linalg.norm(m.T @ state), np.linalg.norm(m.sum(0)))))
         g = m @ layer.weight + (0 if scale is None else g)

@@ -58,13 +58,27 @@ def along_training(
 ) -> Trajectory:
     """Train for so many steps with all rows, and look `looks` times on the way, start and end included."""
     if objective.ridge:
-        raise UsageError("A run is followed without a ridge.", got=f"ridge={objective.ridge}", remedy="leave it out")
+        raise UsageError(
+            "A run is followed without a ridge.",
+            got=f"ridge={objective.ridge}",
+            remedy="leave it out",
+        )
     if looks < 2 or steps < 1:
-        raise UsageError("A trajectory needs two looks and a step.", got=f"looks={looks}, steps={steps}")
+        raise UsageError(
+            "A trajectory needs two looks and a step.", got=f"looks={looks}, steps={steps}"
+        )
     at = np.unique(np.linspace(0, steps, min(looks, steps + 1)).astype(int))
     model = objective.model
     data = (objective.examples.x, objective.examples.y)
-    run = fit((model.params, model.apply), data, objective.loss.of, optimiser, step=step, steps=0, seed=seed)
+    run = fit(
+        (model.params, model.apply),
+        data,
+        objective.loss.of,
+        optimiser,
+        step=step,
+        steps=0,
+        seed=seed,
+    )
     seen: list[tuple[float, ...]] = []
     rows: list[np.ndarray] = []
     for k in at:
@@ -94,7 +108,9 @@ def along_training(
 
 
 def _row(run: Fit) -> np.ndarray:
-    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(run.params)]).astype(np.float64)
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(run.params)]).astype(
+        np.float64
+    )
 
 
 def _look_at(
@@ -104,7 +120,13 @@ def _look_at(
     found = extremes(objective.hessian(row), 1, "largest", tol=tol, rng=np.random.default_rng(seed))
     excess = value - optimum
     ratio = float(slope @ slope) / 2 / excess if excess > 0 else np.nan
-    return value, float(np.linalg.norm(slope)), found.range[1], ratio, least_of_kernel(objective, row)
+    return (
+        value,
+        float(np.linalg.norm(slope)),
+        found.range[1],
+        ratio,
+        least_of_kernel(objective, row),
+    )
 
 
 def least_of_kernel(objective: Objective, row: Float[np.ndarray, "p"] | None = None) -> float:

@@ -36,7 +36,8 @@ LEVELS = 8  # radii, where none are given
 AT_ONCE = 64  # rows attacked at a time
 ATTACKING = 0.35  # of the budget
 DOMAINS = (128, 1024, 8192)  # of branch and bound for one radius of a row, from round to round; ...
-TURNS = (1.0, 4.0, 16.0, 64.0)  # ... then seconds for the whole search, with attacks and better bounds of neurons
+# ... then seconds for the whole search, with attacks and better bounds of neurons
+TURNS = (1.0, 4.0, 16.0, 64.0)
 QUICK = 1.0  # seconds of a turn up to which every thread has a row of its own
 
 
@@ -106,8 +107,13 @@ class Robustness:
             f"{len(self.shown):,} rows, accuracy {self.accuracy:.2%}; within ε in ℓ{p} ({self.meaning}):",
             f"{'ε':>12}  certified  attacked",
         ]
-        lines += [f"{e:12.6g}  {c:9.2%}  {a:8.2%}" for e, c, a in zip(self.eps, self.certified, self.attacked)]
-        lines.append(f"{self.seconds:.1f} s{'' if self.finished else ': the budget was over before all was tried'}")
+        lines += [
+            f"{e:12.6g}  {c:9.2%}  {a:8.2%}"
+            for e, c, a in zip(self.eps, self.certified, self.attacked)
+        ]
+        lines.append(
+            f"{self.seconds:.1f} s{'' if self.finished else ': the budget was over before all was tried'}"
+        )
         return "\n".join(lines)
 
 
@@ -167,7 +173,14 @@ class _Study:
     """What is known of each row: at how many radii its label is certain, and at how many nothing was met."""
 
     def __init__(
-        self, net: Any, problem: Problem, clip: Any, begun: float, seconds: float, threads: int, seed: int
+        self,
+        net: Any,
+        problem: Problem,
+        clip: Any,
+        begun: float,
+        seconds: float,
+        threads: int,
+        seed: int,
     ) -> None:
         self.net = net
         self.problem = problem
@@ -215,16 +228,28 @@ class _Study:
                 return
             part = self.problem.part(chunk)
             x = part.x.reshape(-1, *part.shape)
-            found = attack(self.net, x, norm=part.norm, label=part.label, clip=self.clip, seed=self.seed, steps=40)
+            found = attack(
+                self.net,
+                x,
+                norm=part.norm,
+                label=part.label,
+                clip=self.clip,
+                seed=self.seed,
+                steps=40,
+            )
             self.distance[chunk] = np.minimum(self.distance[chunk], found.distance)
 
     def _attack_radii(self, rows: Array, eps: Array, until: float) -> None:
         """Inputs with other labels within the radii, for a ReLU network in ℓ∞."""
-        points, is_tried = RadiusAttack(self.certifier.form, self.problem, self.seed).flip(rows, eps, until)
+        points, is_tried = RadiusAttack(self.certifier.form, self.problem, self.seed).flip(
+            rows, eps, until
+        )
         moved = rows[(points != self.problem.x[rows]).any(1)]
         self.all_attacked = bool(is_tried.all())
         for chunk in _in_chunks(moved, AT_ONCE):
-            found = confirm(self.problem.part(chunk), points[np.searchsorted(rows, chunk)], None, False)
+            found = confirm(
+                self.problem.part(chunk), points[np.searchsorted(rows, chunk)], None, False
+            )
             self.distance[chunk] = np.minimum(self.distance[chunk], found.distance)
 
     def lay_out(self, eps: Array) -> None:
@@ -279,7 +304,9 @@ class _Study:
         for turn in TURNS:
             waiting = sorted(self._open_rows().tolist(), key=lambda k: self.met[k] - self.shown[k])
             is_over = not (
-                self._search_at_once(waiting, turn) if turn <= QUICK else self._search_in_turn(waiting, turn)
+                self._search_at_once(waiting, turn)
+                if turn <= QUICK
+                else self._search_in_turn(waiting, turn)
             )
             if is_over:
                 return False
@@ -360,7 +387,9 @@ def _read_rows(data: Any) -> tuple[Array, Array]:
     x = read_numbers(given[0], "the rows")
     y = read_numbers(given[1], "the labels").reshape(-1)
     if len(x) != len(y) or not len(x):
-        raise UsageError("There is one label for each row.", got=f"{len(x)} rows and {len(y)} labels")
+        raise UsageError(
+            "There is one label for each row.", got=f"{len(x)} rows and {len(y)} labels"
+        )
     if np.any(y != np.round(y)):
         raise UsageError("Labels are classes 0, 1, …", got=f"a label of {y[y != np.round(y)][0]:g}")
     return x, y.astype(int)

@@ -31,7 +31,12 @@ class RadiusAttack:
         self.problem = problem
         self.rng = np.random.default_rng(seed)
         self.steps = [
-            (s.matrix.astype(np.float32) if is_sparse(s.matrix) else np.asarray(s.matrix, np.float32), s)
+            (
+                s.matrix.astype(np.float32)
+                if is_sparse(s.matrix)
+                else np.asarray(s.matrix, np.float32),
+                s,
+            )
             for s in form.steps
         ]
 
@@ -77,7 +82,11 @@ class RadiusAttack:
             left = np.flatnonzero(~flipped)
             if not len(left):
                 break
-            start = x[left] if run == 0 else np.where(self.rng.random(x[left].shape) < 0.5, low[left], high[left])
+            start = (
+                x[left]
+                if run == 0
+                else np.where(self.rng.random(x[left].shape) < 0.5, low[left], high[left])
+            )
             best, margin = self._descend(start, label[left], low[left], high[left])
             points[left] = best
             flipped[left] = margin <= 0

@@ -56,7 +56,10 @@ class Certifier:
         sets = self._balls(rows, radius)
         functionals = self._margins(rows)
         shown = [
-            bound_each_below(self.program, [sets.part(part)], functionals[part], method=method, steps=STEPS).min(1) > 0
+            bound_each_below(
+                self.program, [sets.part(part)], functionals[part], method=method, steps=STEPS
+            ).min(1)
+            > 0
             for part in split_batch(self.program, sets)
         ]
         return np.concatenate(shown)
@@ -66,12 +69,16 @@ class Certifier:
         """Whether linear bounds over boxes come from the normal form, which is many times faster than the program."""
         return self.problem.norm == inf and isinstance(self.form, ReluNetwork)
 
-    def _hold_in_boxes(self, rows: np.ndarray, radius: np.ndarray, *, optimised: bool) -> np.ndarray:
+    def _hold_in_boxes(
+        self, rows: np.ndarray, radius: np.ndarray, *, optimised: bool
+    ) -> np.ndarray:
         lo, hi = self._boxes(rows, radius)
 
         def hold(k: int) -> bool:
             targets = self._targets(int(self.problem.label[rows[k]]))
-            return bool(np.all(bound_margins(self.form, targets, lo[k], hi[k], optimised=optimised) > 0))
+            return bool(
+                np.all(bound_margins(self.form, targets, lo[k], hi[k], optimised=optimised) > 0)
+            )
 
         with ThreadPoolExecutor(self.threads) as workers:
             return np.array(list(workers.map(hold, range(len(rows)))))
@@ -84,7 +91,9 @@ class Certifier:
         """Whether the label is shown at every input within a radius of one row of a ReLU network in ℓ∞, by so many
         domains of branch and bound."""
         lo, hi = self._boxes(np.array([row]), np.array([radius]))
-        return show_margins(self.form, self._targets(int(self.problem.label[row])), lo[0], hi[0], most_domains)
+        return show_margins(
+            self.form, self._targets(int(self.problem.label[row])), lo[0], hi[0], most_domains
+        )
 
     def _targets(self, label: int) -> Targets:
         if label not in self._known_targets:

@@ -74,15 +74,21 @@ class CertifiedRadius:
             "radius": np.asarray(self.radius).tolist(),
             "method": np.asarray(self.method).tolist(),
             "distance": distance.tolist(),
-            "by_method": {name: np.asarray(values).tolist() for name, values in self.by_method.items()},
+            "by_method": {
+                name: np.asarray(values).tolist() for name, values in self.by_method.items()
+            },
         }
 
     def __str__(self) -> str:
-        radius, distance, method = (np.atleast_1d(part) for part in (self.radius, self.distance, self.method))
+        radius, distance, method = (
+            np.atleast_1d(part) for part in (self.radius, self.distance, self.method)
+        )
         p = "∞" if self.norm == inf else f"{self.norm:g}"
         lines = [f"ℓ{p} radius within which the label holds ({self.meaning})"]
         for k in range(min(len(radius), 20)):
-            lines.append(f"  row {k}: at least {radius[k]:.6g} ({method[k]}), at most {distance[k]:.6g}")
+            lines.append(
+                f"  row {k}: at least {radius[k]:.6g} ({method[k]}), at most {distance[k]:.6g}"
+            )
         if len(radius) > 20:
             lines.append(f"  … and {len(radius) - 20:,} more rows")
         return "\n".join(lines)
@@ -125,12 +131,21 @@ def certified_radius(
     """
     for name in methods:
         if name not in METHODS:
-            raise UsageError("That is no method.", got=name, remedy=suggest(str(name), METHODS, "crown"))
+            raise UsageError(
+                "That is no method.", got=name, remedy=suggest(str(name), METHODS, "crown")
+            )
     if not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
         raise UsageError("The tolerance is a share between 0 and 1.", got=tolerance)
     seconds = parse_seconds(budget)
     problem, is_single = read_problem(net, x, label, clip, norm)
-    met = attack(net, problem.x.reshape(-1, *problem.shape), norm=norm, label=problem.label, clip=clip, seed=seed)
+    met = attack(
+        net,
+        problem.x.reshape(-1, *problem.shape),
+        norm=norm,
+        label=problem.label,
+        clip=clip,
+        seed=seed,
+    )
     bracket = _Bracket(Certifier(net, problem), met.x.copy(), met.distance.copy(), tolerance)
     for name in RELAXATIONS:
         if name in methods:
@@ -177,7 +192,9 @@ class _Bracket:
             shown[rows[holds]] = guess[rows[holds]]
             failed[rows[~holds]] = guess[rows[~holds]]
             guess = _next_guesses(shown, failed)
-            rows = rows[(failed[rows] > (1 + self.tolerance) * shown[rows]) & np.isfinite(guess[rows])]
+            rows = rows[
+                (failed[rows] > (1 + self.tolerance) * shown[rows]) & np.isfinite(guess[rows])
+            ]
             rows = rows[(shown[rows] > 0) | (failed[rows] > self._least()[rows])]
         better = shown > self.radius
         self.radius[better] = shown[better]
@@ -196,7 +213,9 @@ class _Bracket:
 
     def _search_row(self, row: int, end: float) -> None:
         while self._width()[row] > self.tolerance and clock() < end:
-            guess = float(_next_guesses(self.radius[row : row + 1], self.distance[row : row + 1])[0])
+            guess = float(
+                _next_guesses(self.radius[row : row + 1], self.distance[row : row + 1])[0]
+            )
             if not 0 < guess < inf:
                 return
             found = self.certifier.decide(row, guess, max(0.05, end - clock()))
@@ -223,7 +242,9 @@ class _Bracket:
     def _first_guesses(self) -> Array:
         typical = 1e-2 * (1.0 + np.abs(self.certifier.problem.x).max(1))
         known = np.where(np.isfinite(self.distance), self.distance / 2, typical)
-        return np.where(self.radius > 0, np.minimum(self.radius * (1 + self.tolerance), known), known)
+        return np.where(
+            self.radius > 0, np.minimum(self.radius * (1 + self.tolerance), known), known
+        )
 
     def _least(self) -> Array:
         """Radii that are too small to be of interest."""

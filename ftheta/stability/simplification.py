@@ -21,7 +21,14 @@ from ftheta.certify.neurons.bounding import bound_neurons
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.pieces.normal_forms import network_of
-from ftheta.relu.deviation import TINY, U, bound_replacement, bound_rounding, multiply_up, to_precision
+from ftheta.relu.deviation import (
+    TINY,
+    U,
+    bound_replacement,
+    bound_rounding,
+    multiply_up,
+    to_precision,
+)
 from ftheta.relu.matrices import rational
 from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.reduction import (
@@ -93,12 +100,13 @@ class Simplified:
     def __str__(self) -> str:
         before, after = ("-".join(map(str, net.widths)) for net in (self.original, self.network))
         dead, linear = (sum(map(len, parts)) for parts in (self.dead, self.linear))
-        return (
-            f"{before} is {after} on this set: {dead:,} neurons are dead, {linear:,} linear, {self.open_neurons:,} open"
-        )
+        neurons = f"{dead:,} neurons are dead, {linear:,} linear, {self.open_neurons:,} open"
+        return f"{before} is {after} on this set: {neurons}"
 
 
-def simplify(net: Any, inputs: Region, *, tolerance: float = 0.0, precision: Precision | None = None) -> Simplified:
+def simplify(
+    net: Any, inputs: Region, *, tolerance: float = 0.0, precision: Precision | None = None
+) -> Simplified:
     """The network without the neurons that do nothing, or nothing but pass on, on a set of inputs.
 
     Parameters
@@ -118,7 +126,10 @@ def simplify(net: Any, inputs: Region, *, tolerance: float = 0.0, precision: Pre
     original = network_of(net)
     low, high = _read_box(net, original, inputs)
     bounds = bound_neurons(original, low, high)
-    shapes = (getattr(net, "input_shape", original.widths[:1]), getattr(net, "output_shape", original.widths[-1:]))
+    shapes = (
+        getattr(net, "input_shape", original.widths[:1]),
+        getattr(net, "output_shape", original.widths[-1:]),
+    )
     start = _find_idle(original, bounds, low, high, shapes)
     attempts = [lambda: _rewrite(start, merging=True), lambda: _rewrite(start, merging=False)]
     if tolerance > 0:
@@ -138,10 +149,16 @@ def simplify(net: Any, inputs: Region, *, tolerance: float = 0.0, precision: Pre
 def _read_box(net: Any, original: ReluNetwork, inputs: Region) -> tuple[np.ndarray, np.ndarray]:
     region, is_batch = read_region(inputs, getattr(net, "input_shape", original.widths[:1]))
     if is_batch:
-        raise SubjectError("One set of inputs is simplified for at a time.", got=f"{len(region.hull.lo)} sets")
+        raise SubjectError(
+            "One set of inputs is simplified for at a time.", got=f"{len(region.hull.lo)} sets"
+        )
     low, high = (np.asarray(end[0], np.float64).ravel() for end in (region.hull.lo, region.hull.hi))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise UsageError("The set of inputs is bounded.", got="an infinite end", remedy="give finite ends of the box")
+        raise UsageError(
+            "The set of inputs is bounded.",
+            got="an infinite end",
+            remedy="give finite ends of the box",
+        )
     return low, high
 
 
@@ -151,10 +168,15 @@ def _find_idle(
     """The network as it is, with the neurons that are dead or linear on the box."""
     masks = [step.rectified for step in original.steps[:-1]]
     dead = [np.flatnonzero(mask & (above <= 0)) for mask, (_, above) in zip(masks, bounds)]
-    linear = [np.flatnonzero(mask & (under >= 0) & (above > 0)) for mask, (under, above) in zip(masks, bounds)]
+    linear = [
+        np.flatnonzero(mask & (under >= 0) & (above > 0))
+        for mask, (under, above) in zip(masks, bounds)
+    ]
     nothing = tuple(np.zeros(0, int) for _ in masks)
     proof = Proof(low, high, tuple(bounds), Enclosure.exact(0), original.meaning)
-    return Simplified(original, original, proof, tuple(dead), tuple(linear), nothing, Removed(), shapes)
+    return Simplified(
+        original, original, proof, tuple(dead), tuple(linear), nothing, Removed(), shapes
+    )
 
 
 def _rewrite(found: Simplified, *, merging: bool) -> Simplified:
@@ -164,7 +186,8 @@ def _rewrite(found: Simplified, *, merging: bool) -> Simplified:
     values = [dict.fromkeys(off.tolist(), ZERO) for off in found.dead]
     for k, quiet in enumerate(found.replaced):
         values[k] |= {
-            i: rational(_middle(found.proof.bounds[k], found.original.steps[k].rectified, i)) for i in quiet.tolist()
+            i: rational(_middle(found.proof.bounds[k], found.original.steps[k].rectified, i))
+            for i in quiet.tolist()
         }
     k = 0
     for given, on in zip(values, found.linear):
@@ -197,14 +220,17 @@ def _replace_quiet(found: Simplified, tolerance: float) -> Simplified:
     for step, (under, above) in zip(net.steps, found.proof.bounds):
         least = np.where(step.rectified, np.maximum(under, 0.0), under)
         radius = 0.5 * (np.maximum(above, least) - least)
-        errors.append(radius + 4 * U * (np.abs(under) + np.abs(above)) + TINY)  # and the rounding of the middle
+        # and the rounding of the middle
+        errors.append(radius + 4 * U * (np.abs(under) + np.abs(above)) + TINY)
     for error, off in zip(errors, found.dead):
         error[off] = 0.0
     gains = _bound_gains(net)
     idle = [np.zeros(len(error), bool) for error in errors]
     for mask, off in zip(idle, found.dead):
         mask[off] = True
-    cost = np.concatenate([np.where(mask, np.inf, e * g) for mask, e, g in zip(idle, errors, gains)])
+    cost = np.concatenate(
+        [np.where(mask, np.inf, e * g) for mask, e, g in zip(idle, errors, gains)]
+    )
     order = np.argsort(cost, kind="stable")[: int(np.isfinite(cost).sum())]
 
     def replace_first(count: int) -> tuple[list[np.ndarray], float]:
@@ -212,7 +238,9 @@ def _replace_quiet(found: Simplified, tolerance: float) -> Simplified:
         chosen[order[:count]] = True
         parts = np.split(chosen, np.cumsum([len(e) for e in errors])[:-1])
         kept = [~(part | mask) for part, mask in zip(parts, idle)]
-        return [np.flatnonzero(part) for part in parts], float(bound_replacement(net, kept, errors).max())
+        return [np.flatnonzero(part) for part in parts], float(
+            bound_replacement(net, kept, errors).max()
+        )
 
     least = 0
     most = len(order)
@@ -245,7 +273,9 @@ def _round_weights(found: Simplified, precision: Precision) -> Simplified:
     sizes = [np.maximum(np.abs(proof.low), np.abs(proof.high))]
     for step, (under, above) in zip(rounded.steps, bound_neurons(rounded, proof.low, proof.high)):
         least = np.where(step.rectified, 0.0, np.abs(under))
-        sizes.append(np.maximum(least, np.where(step.rectified, np.maximum(above, 0.0), np.abs(above))))
+        sizes.append(
+            np.maximum(least, np.where(step.rectified, np.maximum(above, 0.0), np.abs(above)))
+        )
     more = float(bound_rounding(net, rounded, sizes).max(initial=0.0))
     deviation = proof.deviation if more == 0 else proof.deviation + Enclosure.between(0.0, more)
     return replace(found, network=rounded, proof=replace(proof, deviation=deviation))

@@ -67,7 +67,13 @@ class SmoothedLabels:
         """As plain numbers and lists, for JSON."""
         names = ("label", "radius", "probability", "counts")
         lists = {name: np.asarray(getattr(self, name)).tolist() for name in names}
-        return {**lists, "draws": self.draws, "confidence": self.confidence, "norm": self.norm, "sigma": self.sigma}
+        return {
+            **lists,
+            "draws": self.draws,
+            "confidence": self.confidence,
+            "norm": self.norm,
+            "sigma": self.sigma,
+        }
 
     def __str__(self) -> str:
         rows = zip(*(np.atleast_1d(part) for part in (self.label, self.radius, self.probability)))
@@ -86,7 +92,9 @@ class Smoothed:
 
     def __init__(self, net: Any, sigma: float, noise: Noise = "normal") -> None:
         if not (hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape")):
-            raise UsageError("A network is smoothed.", got=type(net).__name__, remedy="ft.load(file or module)")
+            raise UsageError(
+                "A network is smoothed.", got=type(net).__name__, remedy="ft.load(file or module)"
+            )
         if not isinstance(sigma, (int, float)) or not 0 < sigma < inf:
             raise UsageError("The size of the noise is a positive number.", got=sigma)
         if noise not in NOISES:
@@ -108,11 +116,22 @@ class Smoothed:
         """The label that comes out most often, of each row: an estimate, without any guarantee."""
         rows, is_single = self._read(x)
         keys = jax.random.split(_make_key(seed), len(rows))
-        labels = np.array([self._count(row, _read_draws(draws, "draws"), key).argmax() for row, key in zip(rows, keys)])
+        labels = np.array(
+            [
+                self._count(row, _read_draws(draws, "draws"), key).argmax()
+                for row, key in zip(rows, keys)
+            ]
+        )
         return labels[0] if is_single else labels
 
     def certify(
-        self, x: ArrayLike, *, draws: int = 100_000, guesses: int = 100, confidence: float = 0.999, seed: int = 0
+        self,
+        x: ArrayLike,
+        *,
+        draws: int = 100_000,
+        guesses: int = 100,
+        confidence: float = 0.999,
+        seed: int = 0,
     ) -> SmoothedLabels:
         """The label of each row and a radius within which it is the same, or nothing.
 
@@ -125,10 +144,14 @@ class Smoothed:
         guesses = _read_draws(guesses, "guesses")
         rows, is_single = self._read(x)
         keys = jax.random.split(_make_key(seed), (len(rows), 2))
-        labels = np.array([self._count(row, guesses, key).argmax() for row, key in zip(rows, keys[:, 0])])
+        labels = np.array(
+            [self._count(row, guesses, key).argmax() for row, key in zip(rows, keys[:, 0])]
+        )
         fresh = [self._count(row, draws, key) for row, key in zip(rows, keys[:, 1])]
         counts = np.array([found[label] for found, label in zip(fresh, labels)])
-        least = np.array([1.0 - clopper_pearson(draws - int(k), draws, 1 - confidence) for k in counts])
+        least = np.array(
+            [1.0 - clopper_pearson(draws - int(k), draws, 1 - confidence) for k in counts]
+        )
         least = np.nextafter(least, 0.0)
         radius = np.array([self.radius(p) for p in least])
         of = 0 if is_single else slice(None)
@@ -157,7 +180,11 @@ class Smoothed:
     def _read(self, x: ArrayLike) -> tuple[Array, bool]:
         given = read_numbers(x, "the inputs")
         is_single = given.shape == self.shape
-        if not (is_single or given.shape[1:] == self.shape) or not given.size or not np.isfinite(given).all():
+        if (
+            not (is_single or given.shape[1:] == self.shape)
+            or not given.size
+            or not np.isfinite(given).all()
+        ):
             raise UsageError(
                 "The inputs do not fit the network, or are not finite.",
                 got=f"shape {given.shape}",

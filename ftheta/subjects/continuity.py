@@ -18,7 +18,9 @@ from ftheta.networks.sheets import sheet
 
 from .kinds import Family, Target
 
-NO_JUMP = "every operation of its graph is continuous, and finite on the interval in interval arithmetic"
+NO_JUMP = (
+    "every operation of its graph is continuous, and finite on the interval in interval arithmetic"
+)
 GRID = 513
 PARTS = {"for x ≤ 0": (-inf, 0.0), "for x ≥ 0": (0.0, inf), "on the line": (-inf, inf)}
 _ENDS = np.geomspace(1e-3, 100.0, 33)
@@ -31,10 +33,14 @@ def target_of(subject: Target | Family) -> Target:
     goal = subject.limit if isinstance(subject, Family) else subject
     if isinstance(goal, Target):
         return goal
-    raise SubjectError("There is no function to approximate.", got=type(goal).__name__, remedy="give a Target")
+    raise SubjectError(
+        "There is no function to approximate.", got=type(goal).__name__, remedy="give a Target"
+    )
 
 
-@hypothesis(r"$f$ is real and continuous on $[a,b]$", remedy="give a Target of one variable without jumps")
+@hypothesis(
+    r"$f$ is real and continuous on $[a,b]$", remedy="give a Target of one variable without jumps"
+)
 def continuous(subject: Target | Family) -> Finding:
     """Proved by the program or the closed form; else looked at on a grid of the interval."""
     f = target_of(subject)
@@ -61,7 +67,9 @@ def continuous_on_box(f: Target) -> bool:
     shape = () if f.dimension == 1 and not f.arguments else (f.dimension,)
     with jax.enable_x64(True):
         graph = trace(flat, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
-    return is_continuous(graph) and is_pole_free(graph, np.reshape(f.lo, shape), np.reshape(f.hi, shape))
+    return is_continuous(graph) and is_pole_free(
+        graph, np.reshape(f.lo, shape), np.reshape(f.hi, shape)
+    )
 
 
 def finite_on_interval(f: Target) -> Finding:
@@ -72,9 +80,13 @@ def finite_on_interval(f: Target) -> Finding:
     whole = bounds_over(jax.vmap(f.f), edges[:-1], edges[1:])
     if whole is not None and np.isfinite(whole.lo).all() and np.isfinite(whole.hi).all():
         top = float(max(-whole.lo.min(), whole.hi.max()))
-        return Finding.proved(f"|f| ≤ {top:.6g}", f"interval arithmetic on {GRID - 1} cells that fill the interval")
+        return Finding.proved(
+            f"|f| ≤ {top:.6g}", f"interval arithmetic on {GRID - 1} cells that fill the interval"
+        )
     finite = bool(np.isfinite(np.asarray(jax.jit(jax.vmap(f.f))(edges))).all())
-    return (Finding.sampled if finite else Finding.failed)(f"finite at {GRID} points: {str(finite).lower()}")
+    return (Finding.sampled if finite else Finding.failed)(
+        f"finite at {GRID} points: {str(finite).lower()}"
+    )
 
 
 @hypothesis(
@@ -89,7 +101,9 @@ def not_a_polynomial(rho: Target, *, degree: int) -> Finding:
     return no_polynomials([(rho.name, rho.f, rho.lo[0], rho.hi[0])], degree)
 
 
-def no_polynomials(functions: Sequence[tuple[str, Callable[[Any], Any], float, float]], degree: int) -> Finding:
+def no_polynomials(
+    functions: Sequence[tuple[str, Callable[[Any], Any], float, float]], degree: int
+) -> Finding:
     """Whether none of the functions (name, function, interval) is a polynomial: the weakest finding of all."""
     found = [_no_polynomial(*which, degree) for which in functions]
     if not found:
@@ -101,20 +115,27 @@ def no_polynomials(functions: Sequence[tuple[str, Callable[[Any], Any], float, f
     return Finding.proved(note, "; ".join(dict.fromkeys(finding.why for finding in found)))
 
 
-def _no_polynomial(name: str, f: Callable[[Any], Any], lo: float, hi: float, degree: int) -> Finding:
+def _no_polynomial(
+    name: str, f: Callable[[Any], Any], lo: float, hi: float, degree: int
+) -> Finding:
     """Decided by the program or the closed form; differences tell of no degree above `degree`."""
     whole = polynomial_degree(f, (lo + hi) / 2)
     if whole is not None:
-        return Finding.failed(f"by its program a polynomial of degree at most {whole}", Enclosure.exact(whole))
+        return Finding.failed(
+            f"by its program a polynomial of degree at most {whole}", Enclosure.exact(whole)
+        )
     found = sheet(name, f, lo, hi, degree, 0.0)
     if found.polynomial:
         return Finding.failed(found.density)
     if found.known:
-        return Finding.proved(found.density, f"{found.known.name} is no polynomial by its closed form")
+        return Finding.proved(
+            found.density, f"{found.known.name} is no polynomial by its closed form"
+        )
     part = bounded_part(f)
     if part is not None:
         return Finding.proved(
-            "dense", f"bounded {part} in interval arithmetic, and not constant there: no polynomial is"
+            "dense",
+            f"bounded {part} in interval arithmetic, and not constant there: no polynomial is",
         )
     return Finding.sampled(found.density)
 

@@ -48,7 +48,12 @@ def optimum_of(run: Training) -> tuple[np.ndarray, float]:
 
     gradient = jax.jit(jax.grad(run.objective))
     hessian = jax.jit(jax.hessian(run.objective))
-    found = minimize(jax.jit(run.objective), run.start, jac=gradient, hess=hessian, method="trust-exact").x
-    theta = found - np.linalg.lstsq(np.asarray(hessian(found)), np.asarray(gradient(found)), rcond=None)[0]
+    found = minimize(
+        jax.jit(run.objective), run.start, jac=gradient, hess=hessian, method="trust-exact"
+    ).x
+    theta = (
+        found
+        - np.linalg.lstsq(np.asarray(hessian(found)), np.asarray(gradient(found)), rcond=None)[0]
+    )
     mu = float(np.linalg.eigvalsh(np.asarray(hessian(theta)))[0])
     return theta, float(np.linalg.norm(gradient(theta))) / mu if mu > 0 else np.inf

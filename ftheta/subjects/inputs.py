@@ -11,7 +11,16 @@ from ftheta.logic.hypothesis import Finding, hypothesis
 
 from .network import Network
 
-_MOVES = ("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "transpose", "slice", "concatenate", "copy")
+_MOVES = (
+    "reshape",
+    "squeeze",
+    "expand_dims",
+    "broadcast_in_dim",
+    "transpose",
+    "slice",
+    "concatenate",
+    "copy",
+)
 _ROUNDS = ("convert_element_type", "round", "floor", "ceil", "clamp")
 CARRIES = frozenset((*_MOVES, *_ROUNDS))
 """Operations that move the entries of an array, or round them."""
@@ -48,4 +57,6 @@ def real_inputs(subject: Any) -> Finding:
     """Read off the graph: it does not make its inputs whole before it computes with them."""
     if isinstance(subject, Network) and takes_tokens(subject):
         return Finding.failed("requires real-valued inputs, and these are token ids")
-    return Finding.proved("no input is rounded to a whole number first", "looked up in every node of its graph")
+    return Finding.proved(
+        "no input is rounded to a whole number first", "looked up in every node of its graph"
+    )

@@ -69,7 +69,9 @@ class Spectrum:
         return cls(gaussian_frequencies(dimension), Enclosure.equal(gaussian_moment(dimension)))
 
     @classmethod
-    def cosines(cls, frequencies: np.ndarray, amplitudes: np.ndarray, phases: np.ndarray) -> "Spectrum":
+    def cosines(
+        cls, frequencies: np.ndarray, amplitudes: np.ndarray, phases: np.ndarray
+    ) -> "Spectrum":
         r"""Of $\sum_kA_k\cos(\langle\omega_k,x\rangle+\varphi_k)$, with one row of `frequencies` a wave."""
         omega = np.atleast_2d(frequencies)
         weight = np.abs(amplitudes) * np.linalg.norm(np.atleast_2d(frequencies), axis=1)
@@ -92,7 +94,9 @@ class QuadraticForm:
         H = np.asarray(self.matrix, np.float64)
         if H.ndim != 2 or H.shape[0] != H.shape[1] or not np.array_equal(H, H.T):
             raise SubjectError(
-                "A Hessian is a symmetric matrix.", got=f"shape {H.shape}", remedy="give (H + H.T) / 2 in its place"
+                "A Hessian is a symmetric matrix.",
+                got=f"shape {H.shape}",
+                remedy="give (H + H.T) / 2 in its place",
             )
         object.__setattr__(self, "matrix", H)
 
@@ -129,8 +133,12 @@ class Training:
                 remedy="give objective(theta), which returns one number",
             )
         start = self._array("start", self.start)
-        columns = len(start) if start.ndim > 1 else start.size  # of a matrix θ, H may be that of each column
-        shapes = {"optimum": (start.shape,), "hessian": ((start.size, start.size), (columns, columns))}
+        # of a matrix θ, H may be that of each column
+        columns = len(start) if start.ndim > 1 else start.size
+        shapes = {
+            "optimum": (start.shape,),
+            "hessian": ((start.size, start.size), (columns, columns)),
+        }
         for name, fitting in shapes.items():
             if getattr(self, name) is None:
                 continue
@@ -155,13 +163,20 @@ class Training:
             finite = False
         if not finite:
             raise SubjectError(
-                f"The {name} of a training is an array of finite numbers.", where=self.name, got=repr(given)[:80]
+                f"The {name} of a training is an array of finite numbers.",
+                where=self.name,
+                got=repr(given)[:80],
             )
         return array
 
     @classmethod
     def quadratic(
-        cls, name: str, hessian: np.ndarray, start: np.ndarray, mu: float | None = None, smoothness: float | None = None
+        cls,
+        name: str,
+        hessian: np.ndarray,
+        start: np.ndarray,
+        mu: float | None = None,
+        smoothness: float | None = None,
     ) -> "Training":
         r"""$F(\theta)=\frac12\theta^\top H\theta$ with minimiser 0; `mu` and `smoothness` may be stated."""
         F = QuadraticForm(hessian)

@@ -23,10 +23,14 @@ MOST_WEIGHTS = 60_000  # in rationals
 def has_layers(net: Network) -> Finding:
     r"""Whether the network has a list of layers $(W_\ell,b_\ell)$; what it computes is another hypothesis."""
     if net.description is None:
-        return Finding.failed(f"a function with {net.parameters:,} parameters whose layers are not known")
+        return Finding.failed(
+            f"a function with {net.parameters:,} parameters whose layers are not known"
+        )
     d = [str(n) for n in net.description.widths]
     sizes = "-".join(d if len(d) <= 10 else [*d[:4], "…", *d[-4:]])
-    return Finding.proved(f"sizes {sizes}", "there is a list of them; what it computes is another hypothesis")
+    return Finding.proved(
+        f"sizes {sizes}", "there is a list of them; what it computes is another hypothesis"
+    )
 
 
 @hypothesis(

@@ -17,7 +17,9 @@ SHOWN = 6
 """Classes that a message lists."""
 
 
-def match_labels(data: Dataset, shape: tuple[int, ...], classes: tuple[str, ...], where: str) -> Dataset:
+def match_labels(
+    data: Dataset, shape: tuple[int, ...], classes: tuple[str, ...], where: str
+) -> Dataset:
     """The data with labels that are numbers of outputs, where they are classes.
 
     `shape` is that of the outputs of the network, `classes` are their names, if the network says them.
@@ -26,7 +28,10 @@ def match_labels(data: Dataset, shape: tuple[int, ...], classes: tuple[str, ...]
         return data
     outputs = prod(shape)
     if _is_one_hot(data.y, outputs):
-        data = _note(replace(data, y=data.y.argmax(1)), "the labels are one-hot rows: they are read as classes")
+        data = _note(
+            replace(data, y=data.y.argmax(1)),
+            "the labels are one-hot rows: they are read as classes",
+        )
     if classes:
         data = _by_name(data, classes, where)
     elif data.alphabetical:

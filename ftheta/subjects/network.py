@@ -64,7 +64,9 @@ class Network:
 
     def __repr__(self) -> str:
         """Its name, shapes and size; arrays are not written out."""
-        shapes = " → ".join("×".join(map(str, shape)) or "1" for shape in (self.input_shape, self.output_shape))
+        shapes = " → ".join(
+            "×".join(map(str, shape)) or "1" for shape in (self.input_shape, self.output_shape)
+        )
         data = "" if self.data is None else f", data {self.data.name} ({len(self.data):,} rows)"
         return f"Network({self.name!r}, {shapes}, {self.parameters:,} parameters{data})"
 
@@ -91,7 +93,9 @@ class Network:
         if is_torch(function):
             from ftheta.networks.torch.exporting import import_module
 
-            return cls.of_import(import_module(function, example, None), name or type(function).__name__)
+            return cls.of_import(
+                import_module(function, example, None), name or type(function).__name__
+            )
         shape = shape_of(example)
         named = function[0] if is_stateful(function) else function
         name = name or getattr(named, "__name__", type(named).__name__)
@@ -215,10 +219,15 @@ class Network:
         made_of = self.scaled_layers
         if made_of is None:
             return self
-        scale = lambda data: data and replace(data, x=made_of.scaling(np.asarray(data.x, np.float64)))
+        scale = lambda data: (
+            data and replace(data, x=made_of.scaling(np.asarray(data.x, np.float64)))
+        )
         layers = made_of.layers
         made = PartlyBiased(layers) if isinstance(self._maker, PartlyBiased) else layers
-        same = all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(self.params), jax.tree.leaves(made.params)))
+        same = all(
+            np.array_equal(a, b)
+            for a, b in zip(jax.tree.leaves(self.params), jax.tree.leaves(made.params))
+        )
         description = layers if same else None
         sets = {"data": scale(self.data), "train_data": scale(self.train_data)}
         return replace(self, apply=made.apply, description=description, **sets)
@@ -239,7 +248,9 @@ class Network:
 
     @cached_property
     def fingerprint(self) -> str:
-        if self.description is not None and is_realisation(self.apply, self.params, self.description):
+        if self.description is not None and is_realisation(
+            self.apply, self.params, self.description
+        ):
             return digest(self.params, [layer.activation for layer in self.description.layers])
         with jax.enable_x64(True):
             return digest(self.params, digest_function(self.apply, self.params, self.example))
@@ -254,7 +265,9 @@ class Network:
                     remedy="retrain or repair the weights; every theorem needs finite numbers",
                 )
         try:
-            with jax.enable_x64(True):  # as in every run: JAX may remember constants in the precision it met them in
+            with jax.enable_x64(
+                True
+            ):  # as in every run: JAX may remember constants in the precision it met them in
                 output = jax.eval_shape(self._traceable, self.example)
         except Exception as error:
             raise SubjectError(
@@ -264,11 +277,15 @@ class Network:
                 remedy=f"it must be written in jax.numpy and accept one input of shape {self.input_shape}{hint}",
             ) from error
         if not hasattr(output, "shape"):
-            raise SubjectError("A network returns one array.", where=self.name, got=type(output).__name__)
+            raise SubjectError(
+                "A network returns one array.", where=self.name, got=type(output).__name__
+            )
 
 
 def _count_inputs_but_time(net: Network) -> tuple[int, str]:
-    return int(np.prod(net.input_shape)) - 1, "takes the entries of a row and then the time, in one vector"
+    return int(
+        np.prod(net.input_shape)
+    ) - 1, "takes the entries of a row and then the time, in one vector"
 
 
 def _count_outputs(net: Network) -> tuple[int, str]:

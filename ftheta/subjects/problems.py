@@ -31,11 +31,19 @@ def last_layer_of(net: Network, ridge: float = 0.0) -> LastLayer:
     net = net.behind_scaling()
     x, y = rows_of(net)
     if net.description is None or not len(x):
-        raise SubjectError("The last layer needs a list of layers and data with labels.", where=net.name)
+        raise SubjectError(
+            "The last layer needs a list of layers and data with labels.", where=net.name
+        )
     if natural_loss(y, net.description.widths[-1]) is None:
-        raise SubjectError("The labels do not fit the outputs.", where=net.name, got=f"{y.shape[1]} numbers per row")
+        raise SubjectError(
+            "The labels do not fit the outputs.",
+            where=net.name,
+            got=f"{y.shape[1]} numbers per row",
+        )
     last = LastLayer.of(net.description, x, y)
-    return replace(last, ridge=ridge * float(np.linalg.eigvalsh(last.hessian)[-1])) if ridge else last
+    return (
+        replace(last, ridge=ridge * float(np.linalg.eigvalsh(last.hessian)[-1])) if ridge else last
+    )
 
 
 def problem_of(subject: Training | Network) -> Training:
@@ -43,7 +51,14 @@ def problem_of(subject: Training | Network) -> Training:
     if isinstance(subject, Training):
         return subject
     last = last_layer_of(subject)
-    return Training(f"last layer of {subject.name}", last.value, last.start, last.optimum, 0.0, hessian=last.hessian)
+    return Training(
+        f"last layer of {subject.name}",
+        last.value,
+        last.start,
+        last.optimum,
+        0.0,
+        hessian=last.hessian,
+    )
 
 
 def smoothness_of(run: Training) -> float:
@@ -112,7 +127,9 @@ def has_a_smooth_loss(net: Network) -> Finding:
     """Whether there is a loss, and no activation of the list of layers has kinks."""
     found = has_a_loss.check(net)
     used = [] if net.description is None else [layer.activation for layer in net.description.layers]
-    kinked = sorted({name for name in used if activation(name).piecewise_affine and name != "identity"})
+    kinked = sorted(
+        {name for name in used if activation(name).piecewise_affine and name != "identity"}
+    )
     if found.status is Status.FAILED or not kinked:
         return found
     return Finding.failed(f"{', '.join(kinked)} has kinks: the gradient jumps")
@@ -130,14 +147,18 @@ SMOOTH_LOSS_OF_A_NETWORK = Adapter(Network, training_of_loss, has_a_smooth_loss)
 def smooth_and_bounded_below(run: Training) -> Finding:
     """Proved from the program where it can be; else sampled, or assumed as stated."""
     if run.least is not None and run.smoothness is None:
-        return Finding.assumed(f"F ≥ {run.least:g}; no L is claimed: the smoothness is the largest that the steps feel")
+        return Finding.assumed(
+            f"F ≥ {run.least:g}; no L is claimed: the smoothness is the largest that the steps feel"
+        )
     floor = floor_of(run)
     if floor.fault:
         return Finding.failed(floor.fault)
     if run.smoothness is None:
         return Finding.assumed("no L is claimed: the smoothness is the largest that the steps feel")
     bound = _smoothness_everywhere(run)
-    if bound is not None and bound <= run.smoothness * (1 + 1e-12):  # outward rounding alone may exceed it
+    if bound is not None and bound <= run.smoothness * (
+        1 + 1e-12
+    ):  # outward rounding alone may exceed it
         note = f"‖∇²F‖ ≤ {bound:.6g} everywhere, L = {run.smoothness:g}"
         if floor.proof:
             why = f"a smooth program, its Hessian enclosed over all of space; {floor.proof}"
@@ -152,7 +173,9 @@ def _smoothness_everywhere(run: Training) -> float | None:
     """A bound of the curvature over all of space, where the program is smooth and small enough to be enclosed."""
     if run.start.size > 8 or not is_smooth_everywhere(run):
         return None
-    return smoothness_on_box(run.objective, np.full_like(run.start, -np.inf), np.full_like(run.start, np.inf))
+    return smoothness_on_box(
+        run.objective, np.full_like(run.start, -np.inf), np.full_like(run.start, np.inf)
+    )
 
 
 def descent_of(run: Training, steps: int, step: float) -> tuple[Path, float, float]:

@@ -31,14 +31,20 @@ def ends_in_tanh(rng: np.random.Generator) -> Network:
 
 
 @hypothesis(
-    r"the model is linear: $f=W\varphi+b$", remedy="cut the network before its last activation", name="a linear model"
+    r"the model is linear: $f=W\varphi+b$",
+    remedy="cut the network before its last activation",
+    name="a linear model",
 )
 def linear_model(subject: Dataset | Network) -> Finding:
     """Data are fitted by a linear model; a network must end in an affine map."""
     if isinstance(subject, Dataset):
-        return Finding.proved("linear in the columns of the data", "⟨w, x⟩ is the model that is fitted here")
+        return Finding.proved(
+            "linear in the columns of the data", "⟨w, x⟩ is the model that is fitted here"
+        )
     found = readout_of(subject)
     if found is None:
-        return Finding.failed("nothing but zeros enters a last dense layer, or there is none, or there are no rows")
+        return Finding.failed(
+            "nothing but zeros enters a last dense layer, or there is none, or there are no rows"
+        )
     note = f"|f − Wφ − b| up to {found.gap:.3g} on {len(found.phi)} rows"
     return Finding.sampled(note) if found.affine else Finding.failed(note)

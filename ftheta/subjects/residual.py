@@ -36,22 +36,29 @@ def chain_of(net: Network) -> Chain:
     if isinstance(found, Chain):
         return found
     remedy = "give a network with blocks x + v(x), the skip connection being the identity"
-    raise SubjectError("The network is not a chain of residual blocks.", where=net.name, got=found, remedy=remedy)
+    raise SubjectError(
+        "The network is not a chain of residual blocks.", where=net.name, got=found, remedy=remedy
+    )
 
 
-@hypothesis(r"the network is made of blocks $x_{k+1}=x_k+v_k(x_k)$", remedy="add skip connections: x + v(x)")
+@hypothesis(
+    r"the network is made of blocks $x_{k+1}=x_k+v_k(x_k)$", remedy="add skip connections: x + v(x)"
+)
 def residual_blocks(net: Network) -> Finding:
     r"""Proved where the sums $x+v_k(x)$ are nodes of the graph."""
     found = read(net)
     if isinstance(found, str):
         return Finding.failed(found)
     sizes = " + ".join(
-        f"{len(found.stages[i])} in dimension {found.stages[i].size:,}" for i in found.residual_stages[:6]
+        f"{len(found.stages[i])} in dimension {found.stages[i].size:,}"
+        for i in found.residual_stages[:6]
     )
     more = " + …" if len(found.residual_stages) > 6 else ""
     between = f"; {found.plain_nodes} nodes besides" if found.plain_nodes else ""
     note = f"{found.blocks} blocks: {sizes}{more}{between}"
-    return Finding.proved(note, "the sums x + v(x) are nodes of its graph", Enclosure.exact(found.blocks))
+    return Finding.proved(
+        note, "the sums x + v(x) are nodes of its graph", Enclosure.exact(found.blocks)
+    )
 
 
 def start_rows(net: Network, n: int, rng: np.random.Generator, radius: float = 1.0) -> np.ndarray:

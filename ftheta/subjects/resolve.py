@@ -42,7 +42,8 @@ KINDS = (Network, Target, Dataset, Training, Measure, Family)
 _Kind = TypeVar("_Kind", Network, Dataset)
 
 READ = (
-    "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; .npz, .npy, .csv or .parquet data; a .txt"
+    "an .onnx or .pt2; a .toml or .json spec; .safetensors or .npz weights; "
+    ".npz, .npy, .csv or .parquet data; a .txt"
 )
 INSTEAD = {
     **dict.fromkeys(
@@ -107,7 +108,9 @@ def load_as(kind: type[_Kind], source: Any, **asked: Any) -> _Kind:
     """`load`, where nothing but a network, or nothing but data, can be used."""
     subject = load(source, takes=(kind,), **asked)
     if not isinstance(subject, kind):
-        raise SubjectError(f"A {kind.__name__} is needed here.", got=f"{subject.name}, a {type(subject).__name__}")
+        raise SubjectError(
+            f"A {kind.__name__} is needed here.", got=f"{subject.name}, a {type(subject).__name__}"
+        )
     return subject
 
 
@@ -147,7 +150,9 @@ def read_file(path: Path, name: str, asked: Asked = Asked()) -> Subject:
     Every reader of `FORMATS` is called here and nowhere else, where its errors become ours.
     """
     if not _exists(path):
-        raise UnknownSubjectError("There is no such file.", got=str(path), remedy=_nearest_file(path))
+        raise UnknownSubjectError(
+            "There is no such file.", got=str(path), remedy=_nearest_file(path)
+        )
     for found in FORMATS:
         if path.name.lower().endswith(found.endings):
             with reading_file(path, found.kind):
@@ -205,7 +210,12 @@ def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
         return Network.of(to_equinox(form), (form.steps[0].matrix.shape[1],), name)
     if told or (Dataset not in asked.takes and not is_data(arrays)):
         return _read_weights(arrays, path, name, asked)
-    if Network not in asked.takes or is_data(arrays) or asked.labels is not None or len(arrays) == 1:
+    if (
+        Network not in asked.takes
+        or is_data(arrays)
+        or asked.labels is not None
+        or len(arrays) == 1
+    ):
         return from_arrays(arrays, path, name, asked.labels, asked.parts)
     return _read_weights(arrays, path, name, asked)
 
@@ -217,9 +227,12 @@ def _read_weights(arrays: dict[str, np.ndarray], path: Path, name: str, asked: A
 
 
 def _read_onnx(path: Path, name: str, asked: Asked) -> Network:
-    from ftheta.networks.onnx.model import read  # the table of operators is only built for those who need it
+    # the table of operators is only built for those who need it
+    from ftheta.networks.onnx.model import read
 
-    return Network.of_import(read(path, until=asked.until, shape=_shape(asked), keeps_inputs=asked.keeps_inputs), name)
+    return Network.of_import(
+        read(path, until=asked.until, shape=_shape(asked), keeps_inputs=asked.keeps_inputs), name
+    )
 
 
 def _read_pt2(path: Path, name: str, asked: Asked) -> Network:
@@ -328,7 +341,9 @@ def _from_scikit(found: Any, name: str, asked: Asked) -> Network:
     if not last:
         return net
     follows = jax.nn.softmax if last == "softmax" else jax.numpy.exp
-    whole = Network.imported(lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name)
+    whole = Network.imported(
+        lambda params, x: follows(net.apply(params, x)), net.params, net.input_shape, name
+    )
     return replace(whole, classes=net.classes)
 
 
@@ -342,7 +357,9 @@ def _is_expression(words: str) -> bool:
     """`sin(x)`, `x*y`; also `1/x` and `x-1`, unlike `nets/model` and `my-net`: its variables are single letters."""
     if set(words) & set("+*^()"):
         return True
-    return bool(set(words) & set("/-")) and all(len(name) == 1 for name in re.findall(r"[^\W\d]\w*", words))
+    return bool(set(words) & set("/-")) and all(
+        len(name) == 1 for name in re.findall(r"[^\W\d]\w*", words)
+    )
 
 
 def _expression(words: str) -> Target:

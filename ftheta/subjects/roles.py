@@ -29,7 +29,9 @@ def ask_role(role: str, *, needs_data: bool = True) -> Hypothesis:
     if needs_data:
         remedy += ", with --data: the rows that it is to imitate"
 
-    @hypothesis(f"a {role}: it {SAYS[role]}", remedy=remedy, name=f"a network in the role of a {role}")
+    @hypothesis(
+        f"a {role}: it {SAYS[role]}", remedy=remedy, name=f"a network in the role of a {role}"
+    )
     def in_role(given: Any) -> Finding:
         if not isinstance(given, Network):
             return Finding.proved("no network", "an empty statement")

@@ -34,7 +34,11 @@ def save_network(net: Any, path: str | Path, precision: "Precision" = "float64")
 
     path = Path(path)
     if path.suffix not in SUFFIXES:
-        raise UsageError("Unknown kind of file.", got=path.name, remedy=f"end its name with {', '.join(SUFFIXES)}")
+        raise UsageError(
+            "Unknown kind of file.",
+            got=path.name,
+            remedy=f"end its name with {', '.join(SUFFIXES)}",
+        )
     found, shapes = _layers_or_steps(net)
     if path.suffix == ".onnx":
         apart = net.scaled_layers if isinstance(net, Network) else None

@@ -21,10 +21,13 @@ from .kinds import QuadraticForm, Training
 from .network import Network
 
 PAIRS = 16  # of points at which gradients are compared with H
-RADII = np.geomspace(0.05, 8.0, PAIRS)  # of those points around the start, in units of the problem's size
-TOLERANCE = 1e-9  # relative: what rounding may do to a matrix or a minimiser that is stated in float64
+# of those points around the start, in units of the problem's size
+RADII = np.geomspace(0.05, 8.0, PAIRS)
+# relative: what rounding may do to a matrix or a minimiser that is stated in float64
+TOLERANCE = 1e-9
 EPS = float(np.finfo(np.float64).eps)
-HALVINGS = 20  # of the distance of two points: to a millionth, where rounding is far below the slopes
+# of the distance of two points: to a millionth, where rounding is far below the slopes
+HALVINGS = 20
 LARGEST = 200  # numbers in θ up to which a Hessian is enclosed entry by entry
 
 
@@ -65,12 +68,21 @@ def why_quadratic(run: Training) -> str | None:
         return None
     told = _whole_hessian(H, start)
     slack = TOLERANCE * float(np.abs(told).max(initial=0.0))
-    inside = (seen.lo.reshape(told.shape) >= told - slack) & (seen.hi.reshape(told.shape) <= told + slack)
-    return "by its program F has degree ≤ 2, and H is its Hessian, enclosed at one point" if inside.all() else None
+    inside = (seen.lo.reshape(told.shape) >= told - slack) & (
+        seen.hi.reshape(told.shape) <= told + slack
+    )
+    return (
+        "by its program F has degree ≤ 2, and H is its Hessian, enclosed at one point"
+        if inside.all()
+        else None
+    )
 
 
 def _is_last_layer(objective: Any) -> bool:
-    return getattr(objective, "__func__", None) is LastLayer.value and type(objective.__self__) is LastLayer
+    return (
+        getattr(objective, "__func__", None) is LastLayer.value
+        and type(objective.__self__) is LastLayer
+    )
 
 
 def _whole_hessian(H: np.ndarray, start: np.ndarray) -> np.ndarray:
@@ -86,7 +98,9 @@ def stated_curvature(run: Training) -> tuple[Enclosure, Enclosure]:
     lo, hi = eigenvalue_range(run.hessian)
     if why_quadratic(run) is not None:
         return lo, hi
-    return Enclosure.measured(lo.middle, samples=PAIRS), Enclosure.measured(hi.middle, samples=PAIRS)
+    return Enclosure.measured(lo.middle, samples=PAIRS), Enclosure.measured(
+        hi.middle, samples=PAIRS
+    )
 
 
 def _size(run: Training) -> float:
@@ -101,7 +115,8 @@ def _points(run: Training) -> np.ndarray:
     shape = np.shape(run.start)
     directions = rng.normal(size=(2, PAIRS, *shape))
     norms = np.sqrt(np.square(directions).reshape(2, PAIRS, -1).sum(2))
-    lengths = _size(run) * np.stack([RADII, RADII[::-1]]) / norms  # no two points of a pair are at one distance
+    # no two points of a pair are at one distance
+    lengths = _size(run) * np.stack([RADII, RADII[::-1]]) / norms
     return run.start + directions * lengths.reshape(2, PAIRS, *[1] * len(shape))
 
 
@@ -109,7 +124,9 @@ def _gradients(run: Training, points: np.ndarray) -> Interval:
     """∇F at the rows: enclosed with outward rounding, or where a rule is missing in float64 with room for rounding."""
     gradient = jax.vmap(jax.grad(run.objective))
     try:
-        return intervals(trace(gradient, points, fold_rounded=False), Interval(points, points)).outputs
+        return intervals(
+            trace(gradient, points, fold_rounded=False), Interval(points, points)
+        ).outputs
     except GraphError:
         seen = np.asarray(jax.jit(gradient)(points), np.float64)
         room = 1e-6 * np.abs(seen).max(initial=0.0)
@@ -127,7 +144,11 @@ def hessian_gap(run: Training) -> Gap:
     moved = (a - b).reshape(PAIRS, len(H), -1)
     ends = [end.reshape(2, *moved.shape) for end in (seen.lo, seen.hi)]
     wanted = np.einsum("ij,pjk->pik", H, moved)
-    rounding = EPS * (len(H) + 4) * (np.abs(ends).max(axis=(0, 1)) + np.einsum("ij,pjk->pik", abs(H), abs(moved)))
+    rounding = (
+        EPS
+        * (len(H) + 4)
+        * (np.abs(ends).max(axis=(0, 1)) + np.einsum("ij,pjk->pik", abs(H), abs(moved)))
+    )
     low = ends[0][0] - ends[1][1] - wanted - rounding
     high = ends[1][0] - ends[0][1] - wanted + rounding
     length = np.abs(moved).max(axis=(1, 2), keepdims=True)
@@ -164,7 +185,9 @@ def steepest_secant(run: Training) -> float:
     """
     shape = np.shape(run.start)
     compiled = jax.jit(jax.vmap(jax.grad(run.objective)))
-    gradient = lambda rows: np.asarray(compiled(rows.reshape(PAIRS, *shape)), np.float64).reshape(PAIRS, -1)
+    gradient = lambda rows: np.asarray(compiled(rows.reshape(PAIRS, *shape)), np.float64).reshape(
+        PAIRS, -1
+    )
     a, b = _points(run).reshape(2, PAIRS, -1)
     slope_a = gradient(a)
     slope_b = gradient(b)
@@ -197,7 +220,9 @@ def as_stated(subject: Training | Network) -> Finding:
     proofs: list[str | None] = []
     if subject.hessian is not None:
         if np.size(subject.start) % len(subject.hessian):
-            return Finding.failed(f"H is {len(subject.hessian)} × {len(subject.hessian)}, θ has other sizes")
+            return Finding.failed(
+                f"H is {len(subject.hessian)} × {len(subject.hessian)}, θ has other sizes"
+            )
         proofs.append(why_quadratic(subject))
         if proofs[-1] is None:
             gap = hessian_gap(subject)
@@ -210,7 +235,9 @@ def as_stated(subject: Training | Network) -> Finding:
             return Finding.failed(f"‖∇F(θ*)‖ ≥ {gap.least:.3g}", Enclosure.at_least(gap.least))
         notes.append(f"‖∇F(θ*)‖ ≤ {gap.most:.3g}, rounding explains {gap.allowed:.3g}")
         sure = gap.agrees and is_smooth_everywhere(subject)
-        proofs.append("F is smooth by its program, ∇F(θ*) enclosed with outward rounding" if sure else None)
+        proofs.append(
+            "F is smooth by its program, ∇F(θ*) enclosed with outward rounding" if sure else None
+        )
     told = "; ".join(notes) or "H is the Hessian of its program"
     why = [proof for proof in proofs if proof is not None]
     if len(why) < len(proofs):
@@ -230,7 +257,9 @@ class Floor:
 def floor_of(run: Training) -> Floor:
     """Is F bounded below, by F(θ*) where a minimiser is stated? By interval arithmetic over all of space, or degree."""
     start = np.asarray(run.start, np.float64)
-    everywhere = bounds_over(run.objective, np.full(start.shape, -np.inf), np.full(start.shape, np.inf))
+    everywhere = bounds_over(
+        run.objective, np.full(start.shape, -np.inf), np.full(start.shape, np.inf)
+    )
     least = -np.inf if everywhere is None else float(np.min(everywhere.lo))
     if run.optimum is not None:
         fault = _lower_value(run)
@@ -239,10 +268,14 @@ def floor_of(run: Training) -> Floor:
         value = bounds_over(run.objective, run.optimum, run.optimum)
         top = np.inf if value is None else float(value.hi)
         if np.isfinite(least) and top <= least + TOLERANCE * max(1.0, abs(least)):
-            return Floor(proof=f"F ≥ {least:.6g} = F(θ*) everywhere, in interval arithmetic over all of space")
+            return Floor(
+                proof=f"F ≥ {least:.6g} = F(θ*) everywhere, in interval arithmetic over all of space"
+            )
     elif np.isfinite(least):
         return Floor(proof=f"F ≥ {least:.6g} everywhere, in interval arithmetic over all of space")
-    least_at_optimum = why_quadratic(run) is not None and run.optimum is not None and optimum_gap(run).agrees
+    least_at_optimum = (
+        why_quadratic(run) is not None and run.optimum is not None and optimum_gap(run).agrees
+    )
     if least_at_optimum and stated_curvature(run)[0].lo >= 0:
         return Floor(proof="a convex quadratic is least where its gradient vanishes")
     return Floor(fault=_downhill(run, start))
@@ -250,9 +283,13 @@ def floor_of(run: Training) -> Floor:
 
 def _lower_value(run: Training) -> str:
     """A point where F is below its value at the minimiser that is stated, if one is met."""
-    points = np.concatenate([_points(run).reshape(2 * PAIRS, *run.start.shape), np.asarray(run.optimum)[None]])
+    points = np.concatenate(
+        [_points(run).reshape(2 * PAIRS, *run.start.shape), np.asarray(run.optimum)[None]]
+    )
     try:
-        seen = intervals(trace(jax.vmap(run.objective), points, fold_rounded=False), Interval(points, points)).outputs
+        seen = intervals(
+            trace(jax.vmap(run.objective), points, fold_rounded=False), Interval(points, points)
+        ).outputs
     except GraphError:
         return ""
     least = float(seen.hi[:-1].min())
@@ -269,7 +306,9 @@ def _downhill(run: Training, start: np.ndarray) -> str:
         return ""
     steps = np.eye(start.size).reshape(start.size, *start.shape)
     points = np.concatenate([steps, -steps, np.zeros((1, *start.shape))])
-    seen = intervals(trace(jax.vmap(run.objective), points, fold_rounded=False), Interval(points, points)).outputs
+    seen = intervals(
+        trace(jax.vmap(run.objective), points, fold_rounded=False), Interval(points, points)
+    ).outputs
     n = start.size
     bent = seen.hi[:n] + seen.hi[n:-1] - 2 * seen.lo[-1]
     slope = np.maximum(seen.lo[:n] - seen.hi[n:-1], seen.lo[n:-1] - seen.hi[:n])

@@ -32,7 +32,10 @@ def read_text(path: Path, name: str) -> Dataset:
         words = read_bytes(path, LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SubjectError(
-            "The file is not text in UTF-8.", where=str(path), got=f"byte {error.start}", remedy="save it as UTF-8"
+            "The file is not text in UTF-8.",
+            where=str(path),
+            got=f"byte {error.start}",
+            remedy="save it as UTF-8",
         ) from None
     return text_data(name, words.replace("\r\n", "\n").replace("\r", "\n"))
 
@@ -40,7 +43,12 @@ def read_text(path: Path, name: str) -> Dataset:
 def text_of(data: Dataset) -> str:
     """The text again, the beginning of a long one."""
     rows = data.x[:MOST]
-    whole = rows.shape[1:] == (1,) and (rows == np.floor(rows)).all() and rows.min() >= 0 and rows.max() <= 0x10FFFF
+    whole = (
+        rows.shape[1:] == (1,)
+        and (rows == np.floor(rows)).all()
+        and rows.min() >= 0
+        and rows.max() <= 0x10FFFF
+    )
     found = "".join(map(chr, rows[:, 0].astype(int))) if whole else "\ud800"
     if any("\ud800" <= c <= "\udfff" for c in found):  # halves of characters
         raise SubjectError(
@@ -55,15 +63,22 @@ def text_of(data: Dataset) -> str:
 def poem(
     rng: np.random.Generator,
     *,
-    poet: Annotated[str, Knob(says="whose poem is read", symbol="text", choices=(*TEXTS, "all"))] = "hugo",
+    poet: Annotated[
+        str, Knob(says="whose poem is read", symbol="text", choices=(*TEXTS, "all"))
+    ] = "hugo",
 ) -> Dataset:
     """The poem of a poet that the package brings along."""
     return text_data(poet, text(poet))
 
 
-@hypothesis("the text has more tokens than are seen at once", remedy="give a longer text, fewer merges, less context")
+@hypothesis(
+    "the text has more tokens than are seen at once",
+    remedy="give a longer text, fewer merges, less context",
+)
 def longer_than_the_context(data: Dataset, *, merges: int, context: int) -> Finding:
     """The number of tokens after so many merges, against the context length."""
     tokens = len(tokenise(text_of(data), merges)[1])
     note = f"{tokens:,} tokens, a context of {context}"
-    return Finding.decide(tokens > context, note, "counted", Enclosure.exact(tokens), basis=Basis.EXACT)
+    return Finding.decide(
+        tokens > context, note, "counted", Enclosure.exact(tokens), basis=Basis.EXACT
+    )

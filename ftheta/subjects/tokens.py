@@ -25,14 +25,19 @@ def attention_of(net: Network) -> Attention | None:
         return None
 
 
-@hypothesis("unit tokens of equal weight", remedy="normalise the tokens, give each the weight 1/n and spread 0")
+@hypothesis(
+    "unit tokens of equal weight",
+    remedy="normalise the tokens, give each the weight 1/n and spread 0",
+)
 def tokens_on_the_sphere(subject: Measure | Dataset | Network) -> Finding:
     """Whether all atoms $x_i$ have $|x_i|=1$ and one weight, to 12 digits."""
     cloud = tokens_of(subject)
     off = float(np.abs(np.linalg.norm(cloud.atoms, axis=1) - 1).max())
     uneven = float(np.ptp(cloud.weights)) + cloud.spread
     note = f"norms differ from 1 by {off:.3g}; weights differ and spread by {uneven:.3g}; required: at most 1e-12"
-    return Finding.decide(max(off, uneven) <= 1e-12, note, "every norm and weight in float64", Enclosure.equal(off))
+    return Finding.decide(
+        max(off, uneven) <= 1e-12, note, "every norm and weight in float64", Enclosure.equal(off)
+    )
 
 
 def tokens_of(subject: Measure | Dataset | Network) -> Measure:
@@ -49,11 +54,15 @@ def tokens_of(subject: Measure | Dataset | Network) -> Measure:
         dimension = subject.input_shape[-1]
         rows = clouds.start("uniform", np.random.default_rng(0), size, dimension)
     rows = rows.astype(np.float64)
-    return _limit_size(Measure.empirical(subject.name, clouds.unit(rows[np.linalg.norm(rows, axis=1) > 0])))
+    return _limit_size(
+        Measure.empirical(subject.name, clouds.unit(rows[np.linalg.norm(rows, axis=1) > 0]))
+    )
 
 
 def _limit_size(cloud: Measure) -> Measure:
     n = len(cloud.atoms)
     if not 2 <= n <= clouds.MOST_TOKENS:
-        raise SubjectError(f"2 to {clouds.MOST_TOKENS} tokens are followed.", where=cloud.name, got=n)
+        raise SubjectError(
+            f"2 to {clouds.MOST_TOKENS} tokens are followed.", where=cloud.name, got=n
+        )
     return cloud

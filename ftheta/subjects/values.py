@@ -30,7 +30,9 @@ def points_and_values(subject: Target | Dataset | Family) -> tuple[np.ndarray, n
     columns = tuple(x.T) if goal.arguments or goal.dimension == 1 else (x,)
     y = np.asarray(jax.vmap(goal.f)(*columns), np.float64)
     if y.size != len(x):
-        raise SubjectError("The function has more than one output.", got=f"values of shape {y.shape[1:]}")
+        raise SubjectError(
+            "The function has more than one output.", got=f"values of shape {y.shape[1:]}"
+        )
     return x, y.reshape(len(x))
 
 

@@ -27,7 +27,9 @@ def unpack_array(data: bytes) -> np.ndarray:
     try:
         np.lib.format.read_magic(file)
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    except Exception as error:  # it reads Python's syntax, and raises whatever can be wrong with that
+    except (
+        Exception
+    ) as error:  # it reads Python's syntax, and raises whatever can be wrong with that
         raise ValueError(f"this is not the head of an array: {error}") from error
     if dtype.hasobject or prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise ValueError(f"{len(data):,} bytes are no array {dtype}{shape}")
@@ -52,14 +54,20 @@ def _name(name: Any) -> str:
 
 
 def _value(name: str, value: Any) -> Any:
-    if hasattr(value, "__array__") and not isinstance(value, np.ndarray):  # NumPy's scalars, JAX's and torch's arrays
+    if hasattr(value, "__array__") and not isinstance(
+        value, np.ndarray
+    ):  # NumPy's scalars, JAX's and torch's arrays
         value = np.asarray(value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biufc" or value.nbytes > LARGEST:
-            raise TypeError(f"the array {name!r} cannot be kept: {value.dtype}, {value.nbytes:,} bytes")
+            raise TypeError(
+                f"the array {name!r} cannot be kept: {value.dtype}, {value.nbytes:,} bytes"
+            )
         value = value.item() if value.ndim == 0 else value
     if isinstance(value, int) and value.bit_length() > BITS:
-        raise TypeError(f"the result {name!r} cannot be kept: a whole number of more than {BITS} bits")
+        raise TypeError(
+            f"the result {name!r} cannot be kept: a whole number of more than {BITS} bits"
+        )
     if value is None or isinstance(value, (bool, int, float, np.ndarray)):
         return value
     if isinstance(value, str) and len(value) <= LONGEST and is_text(value):

@@ -43,7 +43,9 @@ def dask_backend(on: Any, wait: float) -> "DaskBackend":
             client = Client(on.replace("dask://", "tcp://"), timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             remedy = "start one with `dask scheduler` and `dask worker`, and give its address"
-            raise SubjectError("There is no Dask scheduler.", where=on, got=str(error), remedy=remedy) from error
+            raise SubjectError(
+                "There is no Dask scheduler.", where=on, got=str(error), remedy=remedy
+            ) from error
         return DaskBackend(client, ours=True, wait=wait)
     if hasattr(on, "scheduler_address"):
         return DaskBackend(Client(on, set_as_default=False), ours=True, wait=wait)
@@ -51,7 +53,9 @@ def dask_backend(on: Any, wait: float) -> "DaskBackend":
 
 
 def _unknown(on: Any) -> UsageError:
-    remedy = "give a number of processes, an ftheta.sweeps.Pool, a Dask client, or 'dask://host:port'"
+    remedy = (
+        "give a number of processes, an ftheta.sweeps.Pool, a Dask client, or 'dask://host:port'"
+    )
     return UsageError("It is not clear where to run.", got=f"on={on!r}", remedy=remedy)
 
 
@@ -88,13 +92,19 @@ class DaskBackend:
     def submit(self, payload: Payload, task: int, cells: list[Cell]) -> None:
         if payload.name not in self._payloads:
             # a task, not scattered data: Dask can make it again when the worker that held it is lost
-            self._payloads[payload.name] = self.client.submit(_kept, payload, key=f"ftheta-{payload.name}-{task}")
-        future = self.client.submit(_on_a_worker, self._payloads[payload.name], task, cells, pure=False)
+            self._payloads[payload.name] = self.client.submit(
+                _kept, payload, key=f"ftheta-{payload.name}-{task}"
+            )
+        future = self.client.submit(
+            _on_a_worker, self._payloads[payload.name], task, cells, pure=False
+        )
         self._futures[task] = future
         future.add_done_callback(lambda done: self._inbox.put((task, done)))
 
     def events(self, timeout: float) -> list[Event]:
-        found = [event for message in drain(self._inbox, timeout) for event in self._heard(*message)]
+        found = [
+            event for message in drain(self._inbox, timeout) for event in self._heard(*message)
+        ]
         self._watch(any(event.kind == "cell" for event in found))
         return found
 
@@ -102,14 +112,22 @@ class DaskBackend:
         """Workers that are not there, or die before they are of use, are waited for so long and no longer."""
         now = time.monotonic()
         threads = self.size
-        if result or any(now - since >= min(STEADY, self._wait / 2) for since in self._since.values()):
+        if result or any(
+            now - since >= min(STEADY, self._wait / 2) for since in self._since.values()
+        ):
             self._useful = now
             self.note = ""
         elif now - self._useful > self._wait:
             there = f"{threads:,} threads that do not last" if self._since else "none"
-            raise NoWorkers(f"the Dask cluster had no worker that stays for {self._wait:g} s (there are now: {there})")
+            raise NoWorkers(
+                f"the Dask cluster had no worker that stays for {self._wait:g} s (there are now: {there})"
+            )
         elif now - self._useful > SILENCE:
-            what = "workers of the Dask cluster do not last" if self._since else "the Dask cluster has no workers"
+            what = (
+                "workers of the Dask cluster do not last"
+                if self._since
+                else "the Dask cluster has no workers"
+            )
             self.note = f"{what}; the sweep ends after {self._wait:g} s without one"
 
     def _heard(self, task: int, future: Any) -> list[Event]:
@@ -118,9 +136,20 @@ class DaskBackend:
         try:
             outcomes, why, broken = future.result(timeout=60)
         except Exception as error:  # the worker is gone, or the network
-            for name in [name for name, kept in self._payloads.items() if kept.status not in ("pending", "finished")]:
+            for name in [
+                name
+                for name, kept in self._payloads.items()
+                if kept.status not in ("pending", "finished")
+            ]:
                 del self._payloads[name]  # lost with its workers: the next task brings it again
-            return [Event("lost", task, 1, f"The Dask worker was lost ({type(error).__name__}: {str(error)[:300]}).")]
+            return [
+                Event(
+                    "lost",
+                    task,
+                    1,
+                    f"The Dask worker was lost ({type(error).__name__}: {str(error)[:300]}).",
+                )
+            ]
         if broken:
             raise cannot_load(str(why))
         found = [Event("cell", task, i, Outcome(*outcome)) for i, outcome in outcomes]
@@ -140,7 +169,9 @@ def _kept(payload: Payload) -> Payload:
     return payload
 
 
-def _on_a_worker(payload: Payload, task: int, cells: list[Cell]) -> tuple[list[tuple[int, tuple]], str | None, bool]:
+def _on_a_worker(
+    payload: Payload, task: int, cells: list[Cell]
+) -> tuple[list[tuple[int, tuple]], str | None, bool]:
     """The outcomes by number, why there are no more if there should be, and whether none can ever be.
 
     Runs in a thread of a Dask worker.

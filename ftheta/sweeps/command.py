@@ -35,11 +35,17 @@ def request_of(words: str, load: Callable[[str], Any], data: Callable[[str], Any
     unknown = [name for name in told if name not in PARTS]
     if unknown:
         remedy = f"the parts are {', '.join(PARTS)}"
-        raise SubjectError("There is an unknown part.", where=words, got=", ".join(unknown), remedy=remedy)
+        raise SubjectError(
+            "There is an unknown part.", where=words, got=", ".join(unknown), remedy=remedy
+        )
     if ("train" in told) == ("networks" in told):
         remedy = 'write train = "package.module:function", or a table [networks]'
         raise SubjectError("A sweep is of a function or of networks.", where=words, remedy=remedy)
-    train = _function(told["train"], load, words) if "train" in told else _networks(told["networks"], data, words)
+    train = (
+        _function(told["train"], load, words)
+        if "train" in told
+        else _networks(told["networks"], data, words)
+    )
     return Request(train, told.get("grid", {}), told.get("seeds", 1), str(told.get("version", "")))
 
 
@@ -52,7 +58,10 @@ def _read(path: Path) -> dict[str, Any]:
         raise SubjectError("There is no such file.", got=str(path)) from None
     except RecursionError:
         raise SubjectError("The file is nested too deeply.", where=str(path)) from None
-    except (OSError, ValueError) as error:  # no TOML, no UTF-8, a number of more digits than Python reads
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # no TOML, no UTF-8, a number of more digits than Python reads
         raise SubjectError("The file cannot be read.", where=str(path), got=str(error)) from error
 
 
@@ -67,7 +76,12 @@ def _ensure_64_bits(told: Any) -> None:
 def _function(told: Any, load: Callable[[str], Any], where: str) -> Any:
     if not isinstance(told, str) or ":" not in told:
         remedy = 'write train = "package.module:function"'
-        raise SubjectError("A function is given by its name.", where=f"{where}: train", got=repr(told), remedy=remedy)
+        raise SubjectError(
+            "A function is given by its name.",
+            where=f"{where}: train",
+            got=repr(told),
+            remedy=remedy,
+        )
     return load(told)
 
 
@@ -75,13 +89,19 @@ def _networks(told: Any, data: Callable[[str], Any], where: str) -> Networks:
     known = [field.name for field in fields(Networks)]
     if not isinstance(told, dict):
         remedy = f"write a table [networks] with the settings {', '.join(known)}"
-        raise SubjectError("These are no networks.", where=f"{where}: networks", got=repr(told), remedy=remedy)
+        raise SubjectError(
+            "These are no networks.", where=f"{where}: networks", got=repr(told), remedy=remedy
+        )
     unknown = [name for name in told if name not in known]
     if unknown or not isinstance(told.get("data"), str):
         got = ", ".join(unknown) or f"data = {told.get('data')!r}"
         remedy = f"data is a name or a file; the settings are {', '.join(known)}"
-        raise SubjectError("These are no networks.", where=f"{where}: [networks]", got=got, remedy=remedy)
-    given = {name: data(value) if name in ("data", "test") else value for name, value in told.items()}
+        raise SubjectError(
+            "These are no networks.", where=f"{where}: [networks]", got=got, remedy=remedy
+        )
+    given = {
+        name: data(value) if name in ("data", "test") else value for name, value in told.items()
+    }
     return Networks(**given)
 
 
@@ -91,7 +111,11 @@ def grid_of(words: Sequence[str]) -> dict[str, list[Any]]:
     for part in words:
         name, equals, values = part.partition("=")
         if not equals or not values or name in found:
-            raise UsageError("A setting is one name with its values.", got=part, remedy="write --grid width=16,32,64")
+            raise UsageError(
+                "A setting is one name with its values.",
+                got=part,
+                remedy="write --grid width=16,32,64",
+            )
         found[name] = [value_of(value) for value in values.split(",")]
     return found
 
@@ -100,7 +124,9 @@ def seeds_of(words: str) -> int | list[int]:
     """`5` for five of them, `0,3,7` for these."""
     parts = [part.strip() for part in words.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() and len(part) <= DIGITS for part in parts):
-        raise UsageError("Seeds are whole numbers.", got=words, remedy="write --seeds 5, or --seeds 0,3,7")
+        raise UsageError(
+            "Seeds are whole numbers.", got=words, remedy="write --seeds 5, or --seeds 0,3,7"
+        )
     return int(parts[0]) if "," not in words else [int(part) for part in parts]
 
 

@@ -30,7 +30,9 @@ class Grid:
     The key of a cell is a digest of its settings and seed alone: a cell keeps it when the grid around it changes.
     """
 
-    def __init__(self, grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], seeds: int | Iterable[int] = 1) -> None:
+    def __init__(
+        self, grid: Mapping[str, Any] | Sequence[Mapping[str, Any]], seeds: int | Iterable[int] = 1
+    ) -> None:
         self.seeds = _seeds(seeds)
         if isinstance(grid, Mapping):
             self.axes = {_name(name): _axis(name, values) for name, values in grid.items()}
@@ -39,9 +41,13 @@ class Grid:
         else:
             self._rows = [_row(i, row) for i, row in enumerate(_records(grid))]
             names = dict.fromkeys(name for row in self._rows for name in row)
-            self.axes = {name: _seen(row[name] for row in self._rows if name in row) for name in names}
+            self.axes = {
+                name: _seen(row[name] for row in self._rows if name in row) for name in names
+            }
             self._settings = len(self._rows)
-        self._words = {name: [text(value) for value in values] for name, values in self.axes.items()}
+        self._words = {
+            name: [text(value) for value in values] for name, values in self.axes.items()
+        }
         _distinct(self.axes, self._rows, self._words)
         if not 0 < len(self) <= MOST:
             raise UsageError(f"A sweep has between 1 and {MOST:,} cells.", got=f"{len(self):,}")
@@ -101,13 +107,21 @@ def plain(value: Any, where: str) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(plain(part, where) for part in value)
     if isinstance(value, int) and value.bit_length() > BITS:
-        raise UsageError(f"A setting is a whole number of at most {BITS} bits.", where=where, got="a longer one")
-    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and not isnan(value)):
+        raise UsageError(
+            f"A setting is a whole number of at most {BITS} bits.", where=where, got="a longer one"
+        )
+    if (
+        value is None
+        or isinstance(value, (bool, int))
+        or (isinstance(value, float) and not isnan(value))
+    ):
         return value
     if isinstance(value, str) and is_text(value):
         return value
     remedy = "give numbers, words or lists of them; name an object and let `train` make it"
-    raise UsageError("This cannot be a setting of a cell.", where=where, got=repr(value), remedy=remedy)
+    raise UsageError(
+        "This cannot be a setting of a cell.", where=where, got=repr(value), remedy=remedy
+    )
 
 
 def is_text(words: str) -> bool:
@@ -120,7 +134,12 @@ def is_text(words: str) -> bool:
 
 
 def _name(name: Any) -> str:
-    if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or name == "seed":
+    if (
+        not isinstance(name, str)
+        or not name.isidentifier()
+        or name.startswith("_")
+        or name == "seed"
+    ):
         remedy = "settings are named like Python arguments; `seed` is given by `seeds`"
         raise UsageError("This cannot be the name of a setting.", got=repr(name), remedy=remedy)
     return name
@@ -129,11 +148,18 @@ def _name(name: Any) -> str:
 def _axis(name: str, values: Any) -> list[Any]:
     if isinstance(values, Mapping):
         remedy = "give a list of values per setting"
-        raise UsageError("A setting has values, not names.", where=f"grid[{name!r}]", got=repr(values), remedy=remedy)
+        raise UsageError(
+            "A setting has values, not names.",
+            where=f"grid[{name!r}]",
+            got=repr(values),
+            remedy=remedy,
+        )
     listed = not isinstance(values, str) and isinstance(values, (Iterable, np.ndarray))
     found = [plain(value, f"grid[{name!r}]") for value in (values if listed else [values])]
     if not found:
-        raise UsageError("A setting has no value.", where=f"grid[{name!r}]", remedy="give at least one")
+        raise UsageError(
+            "A setting has no value.", where=f"grid[{name!r}]", remedy="give at least one"
+        )
     return found
 
 
@@ -142,13 +168,19 @@ def _records(grid: Any) -> Sequence[Any]:
         return grid.to_dict("records")
     if isinstance(grid, str) or not isinstance(grid, Sequence):
         remedy = "give {'width': [16, 32]} for every combination, or a list of settings"
-        raise UsageError("A grid is a mapping or a list of mappings.", got=f"a {type(grid).__name__}", remedy=remedy)
+        raise UsageError(
+            "A grid is a mapping or a list of mappings.",
+            got=f"a {type(grid).__name__}",
+            remedy=remedy,
+        )
     return grid
 
 
 def _row(number: int, row: Any) -> dict[str, Any]:
     if not isinstance(row, Mapping):
-        raise UsageError("The settings of a cell are a mapping.", where=f"grid[{number}]", got=repr(row))
+        raise UsageError(
+            "The settings of a cell are a mapping.", where=f"grid[{number}]", got=repr(row)
+        )
     return {_name(name): plain(value, f"grid[{number}][{name!r}]") for name, value in row.items()}
 
 
@@ -156,22 +188,31 @@ def _seen(values: Iterable[Any]) -> list[Any]:
     return list({text(value): value for value in values}.values())
 
 
-def _distinct(axes: Mapping[str, list[Any]], rows: list[dict[str, Any]] | None, words: dict[str, list[str]]) -> None:
+def _distinct(
+    axes: Mapping[str, list[Any]], rows: list[dict[str, Any]] | None, words: dict[str, list[str]]
+) -> None:
     folded = [name.casefold() for name in axes]
     if len(set(folded)) < len(folded):
         raise UsageError("Two settings differ by their case alone.", got=", ".join(axes))
     for name, told in words.items():
         if len(set(told)) < len(told):
-            raise UsageError("A value is given twice.", where=f"grid[{name!r}]", got=", ".join(told))
+            raise UsageError(
+                "A value is given twice.", where=f"grid[{name!r}]", got=", ".join(told)
+            )
     if rows is not None and len({key_of(Cell(row, 0)) for row in rows}) < len(rows):
-        raise UsageError("The same settings are listed twice.", remedy="repeat a cell by another seed")
+        raise UsageError(
+            "The same settings are listed twice.", remedy="repeat a cell by another seed"
+        )
 
 
 def _seeds(seeds: Any) -> Sequence[int]:
     if isinstance(seeds, (int, np.integer)) and not isinstance(seeds, bool) and 1 <= seeds <= MOST:
         return range(int(seeds))
     if isinstance(seeds, Iterable) and not isinstance(seeds, str):
-        found = [int(s) if isinstance(s, (int, np.integer)) and not isinstance(s, bool) else -1 for s in seeds]
+        found = [
+            int(s) if isinstance(s, (int, np.integer)) and not isinstance(s, bool) else -1
+            for s in seeds
+        ]
         if found and all(0 <= s < 1 << 63 for s in found) and len(set(found)) == len(found):
             return found
     remedy = "give how many, or a list of different whole numbers from 0 on"

@@ -10,7 +10,22 @@ from typing import Any
 
 import numpy as np
 
-PLAIN = (bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, np.ndarray, np.generic, type(None))
+PLAIN = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    tuple,
+    list,
+    dict,
+    set,
+    frozenset,
+    np.ndarray,
+    np.generic,
+    type(None),
+)
 
 
 def digest(told: Any) -> str:
@@ -48,8 +63,16 @@ def _told(value: Any, inside: frozenset[int]) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, types.CodeType):
-        names = (value.co_varnames[: value.co_argcount + value.co_kwonlyargcount], value.co_names, value.co_freevars)
-        return [value.co_code.hex(), *map(list, names), [told(constant) for constant in value.co_consts]]
+        names = (
+            value.co_varnames[: value.co_argcount + value.co_kwonlyargcount],
+            value.co_names,
+            value.co_freevars,
+        )
+        return [
+            value.co_code.hex(),
+            *map(list, names),
+            [told(constant) for constant in value.co_consts],
+        ]
     if isinstance(value, types.FunctionType):
         return [name_of(value), *map(told, _parts(value))]
     if isinstance(value, partial):
@@ -84,7 +107,11 @@ def _parts(function: types.FunctionType) -> Iterator[Any]:
         code = code.replace(co_consts=(None, *code.co_consts[1:]))
     yield from (code, function.__defaults__, function.__kwdefaults__)
     yield [cell.cell_contents for cell in function.__closure__ or () if not _empty(cell)]
-    yield {name: wide[name] for name in sorted(_names(code)) if name in wide and _near(wide[name], function)}
+    yield {
+        name: wide[name]
+        for name in sorted(_names(code))
+        if name in wide and _near(wide[name], function)
+    }
 
 
 def _near(value: Any, function: types.FunctionType) -> bool:
@@ -95,7 +122,9 @@ def _near(value: Any, function: types.FunctionType) -> bool:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    inner = (_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
+    inner = (
+        _names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)
+    )
     return set(code.co_names).union(*inner)
 
 

@@ -86,9 +86,16 @@ class Networks:
             raise UsageError("Data that are made bring their own test data.", remedy=remedy)
         for data in (self.data, self.test):
             pair = isinstance(data, (tuple, list)) and len(data) == 2
-            if not (pair or (data is None and data is not self.data) or callable(data) or hasattr(data, "x")):
+            if not (
+                pair
+                or (data is None and data is not self.data)
+                or callable(data)
+                or hasattr(data, "x")
+            ):
                 remedy = "give (x, y), a Dataset, or for the training a function data(seed=…) that makes them"
-                raise UsageError("These are no data.", got=f"a {type(data).__name__}", remedy=remedy)
+                raise UsageError(
+                    "These are no data.", got=f"a {type(data).__name__}", remedy=remedy
+                )
         for name in (*SETTINGS, "record"):
             check_setting(name, getattr(self, name), "Networks")
 
@@ -101,13 +108,21 @@ class Networks:
         """Settings that only the data depend on."""
         if not callable(self.data):
             return ()
-        return tuple(name for name in signature(self.data).parameters if name != "seed" and name not in SETTINGS)
+        return tuple(
+            name
+            for name in signature(self.data).parameters
+            if name != "seed" and name not in SETTINGS
+        )
 
     def about(self) -> dict[str, Any]:
         """Versions included: the last bits depend on them."""
-        told = {name: self._told(getattr(self, name)) for name in (*SETTINGS, "dtype", "record", "keep")}
+        told = {
+            name: self._told(getattr(self, name)) for name in (*SETTINGS, "dtype", "record", "keep")
+        }
         told |= {"data": self._told(self.data), "test": self._told(self.test)}
-        return told | {package: version(package) for package in ("ftheta", "jax", "jaxlib", "optax", "numpy")}
+        return told | {
+            package: version(package) for package in ("ftheta", "jax", "jaxlib", "optax", "numpy")
+        }
 
     @staticmethod
     def _told(value: Any) -> Any:
@@ -122,13 +137,17 @@ class Networks:
         for name, values in grid.axes.items():
             if name not in known:
                 remedy = f"choose of {', '.join(known)}"
-                raise UsageError("Networks have no such setting.", where="grid", got=name, remedy=remedy)
+                raise UsageError(
+                    "Networks have no such setting.", where="grid", got=name, remedy=remedy
+                )
             for value in values if name in SETTINGS else ():
                 check_setting(name, value, f"grid[{name!r}]")
         if not callable(self.data):
             from .together import prepare_data
 
-            for loss in grid.axes.get("loss", [self.loss]):  # data that do not fit would fail every cell
+            for loss in grid.axes.get(
+                "loss", [self.loss]
+            ):  # data that do not fit would fail every cell
                 prepare_data(self.data, self.test, (), loss, None, self.dtype)
 
     def setting(self, settings: Mapping[str, Any], name: str) -> Any:
@@ -154,9 +173,17 @@ class Networks:
         of = partial(self.setting, cell.settings)
         made = callable(self.data)
         wanted = (of("widths"), of("loss"), of("rows"), self.dtype)
-        prepared = prepare_data(*self.examples(cell), *wanted) if made else _prepare_once(self, *wanted)
+        prepared = (
+            prepare_data(*self.examples(cell), *wanted) if made else _prepare_once(self, *wanted)
+        )
         return make_member(
-            of, prepared, cell.seed, own_inputs=made, dtype=self.dtype, record=self.record, keep=self.keep
+            of,
+            prepared,
+            cell.seed,
+            own_inputs=made,
+            dtype=self.dtype,
+            record=self.record,
+            keep=self.keep,
         )
 
     def examples(self, cell: Cell) -> tuple[Any, Any]:
@@ -179,11 +206,17 @@ def _prepare_once(networks: Networks, *wanted: Any) -> "Prepared":
 def hidden(value: Any) -> tuple[int, ...]:
     """Widths of the hidden layers: 64, (64, 64), "64-64"."""
     if isinstance(value, str):
-        parts = [part for part in value.replace(",", "-").replace("x", "-").split("-") if part.strip()]
+        parts = [
+            part for part in value.replace(",", "-").replace("x", "-").split("-") if part.strip()
+        ]
         value = tuple(int(part) if part.strip().isdecimal() else part for part in parts)
     widths = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    if not all(isinstance(w, (int, np.integer)) and not isinstance(w, bool) and w > 0 for w in widths):
-        raise UsageError("The widths are whole numbers.", got=repr(value), remedy="write 64, (64, 64) or '64-64'")
+    if not all(
+        isinstance(w, (int, np.integer)) and not isinstance(w, bool) and w > 0 for w in widths
+    ):
+        raise UsageError(
+            "The widths are whole numbers.", got=repr(value), remedy="write 64, (64, 64) or '64-64'"
+        )
     return tuple(int(w) for w in widths)
 
 
@@ -196,10 +229,16 @@ def check_setting(name: str, value: Any, where: str) -> None:
     elif name in WHOLE:
         least = 0 if name == "steps" else 1
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise UsageError(f"`{name}` is a whole number of at least {least}.", where=where, got=value)
+            raise UsageError(
+                f"`{name}` is a whole number of at least {least}.", where=where, got=value
+            )
     elif name in NUMBERS:
         least = np.nextafter(0, 1) if name == "step" else 0.0
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value < inf:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not least <= value < inf
+        ):
             raise UsageError(
                 f"`{name}` is a finite number that is {'positive' if least else 'not negative'}.",
                 where=where,
@@ -222,4 +261,6 @@ def _find_named(name: str, value: Any, where: str) -> None:
         return
     known = LOSSES if name == "loss" else OPTIMISERS
     if value not in known:
-        raise UsageError(f"Unknown {name}.", where=where, got=value, remedy=f"choose one of {', '.join(known)}")
+        raise UsageError(
+            f"Unknown {name}.", where=where, got=value, remedy=f"choose one of {', '.join(known)}"
+        )

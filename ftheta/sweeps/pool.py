@@ -106,7 +106,9 @@ class Pool:
         idle = [worker for worker in self._pool.workers if not worker.tasks]
         if not idle and len(self._pool.workers) < self._size:
             idle = [self._pool.start_worker()]
-        min(idle or self._pool.workers, key=lambda worker: len(worker.tasks)).submit(payload, task, cells)
+        min(idle or self._pool.workers, key=lambda worker: len(worker.tasks)).submit(
+            payload, task, cells
+        )
 
     def events(self, timeout: float) -> list[Event]:
         """What has happened, waiting for it no longer than that."""
@@ -135,10 +137,15 @@ class Pool:
             self._failed_starts += 1
             if self._failed_starts >= STARTS:
                 raise SubjectError(
-                    "Workers cannot be started.", got=worker.reason, remedy="see their words on standard error"
+                    "Workers cannot be started.",
+                    got=worker.reason,
+                    remedy="see their words on standard error",
                 )
         running = int(worker.ready)
-        return [Event("lost", task, running if i == 0 else 0, worker.reason) for i, task in enumerate(worker.tasks)]
+        return [
+            Event("lost", task, running if i == 0 else 0, worker.reason)
+            for i, task in enumerate(worker.tasks)
+        ]
 
     def stop(self) -> None:
         """End the processes; the next sweep starts others."""

@@ -17,7 +17,8 @@ class Schedule:
     def __init__(self, train: Train, grid: Grid, pending: Iterable[int], retries: int) -> None:
         self.retries = retries
         self._attempts: Counter[int] = Counter()
-        self._again: deque[int] = deque()  # one by one, so that a cell that kills its worker kills no others
+        # one by one, so that a cell that kills its worker kills no others
+        self._again: deque[int] = deque()
         self._groups = deque(_groups(train, grid, pending))
         self._many = len(self._groups)
         self.left = sum(map(len, self._groups))

@@ -76,7 +76,9 @@ class Store:
         self.owner = uuid4().hex
         self._lock: sqlite3.Connection | None = None
         with self.translate_errors():
-            self._db = sqlite3.connect(":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None)
+            self._db = sqlite3.connect(
+                ":memory:" if path is None else path, timeout=PATIENCE, isolation_level=None
+            )
         try:
             with self.translate_errors():
                 self._open()
@@ -87,20 +89,27 @@ class Store:
     def _open(self) -> None:
         tables = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         mark, version = (
-            self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+            self._db.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version")
         )
         if tables and mark != APPLICATION:
             remedy = "give the name of a new file"
-            raise SubjectError("This SQLite file is not a run store.", where=self.told, remedy=remedy)
+            raise SubjectError(
+                "This SQLite file is not a run store.", where=self.told, remedy=remedy
+            )
         if tables and version != FORMAT:
             remedy = "use the version of ftheta that wrote it, or give the name of a new file"
             got = f"format {version}, this version reads {FORMAT}"
-            raise SubjectError("The run store is of another version.", where=self.told, got=got, remedy=remedy)
+            raise SubjectError(
+                "The run store is of another version.", where=self.told, got=got, remedy=remedy
+            )
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         if not tables:
             with self.writing():
-                if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:  # nobody was faster
+                if not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[
+                    0
+                ]:  # nobody was faster
                     for statement in filter(str.strip, SCHEMA.split(";")):
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA application_id={APPLICATION}")
@@ -141,11 +150,15 @@ class Store:
             words = str(error)
             if "full" in words or "disk I/O" in words:
                 remedy = "make room and run the same sweep again: what is committed stays, the rest is done then"
-                raise SubjectError("The store cannot grow.", where=self.told, got=words, remedy=remedy) from error
+                raise SubjectError(
+                    "The store cannot grow.", where=self.told, got=words, remedy=remedy
+                ) from error
             if "not a database" in words or "malformed" in words or "corrupt" in words:
                 raise self._damage_error(words) from error
             remedy = "give the name of a file, in a folder where files can be written"
-            raise SubjectError("The store cannot be used.", where=self.told, got=words, remedy=remedy) from error
+            raise SubjectError(
+                "The store cannot be used.", where=self.told, got=words, remedy=remedy
+            ) from error
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -172,29 +185,47 @@ class Store:
                 self._db.execute("ROLLBACK")
             raise
 
-    def study(self, digest: str, name: str, about: Mapping[str, Any], settings: Sequence[str] = ()) -> "Study":
+    def study(
+        self, digest: str, name: str, about: Mapping[str, Any], settings: Sequence[str] = ()
+    ) -> "Study":
         """The study of this digest, new if need be, with a column for each setting."""
         with self.translate_errors(), self.writing():
             row = (digest, name, json.dumps(about), time.time())
-            self._db.execute("INSERT OR IGNORE INTO studies (digest, name, about, made) VALUES (?, ?, ?, ?)", row)
-            number = self._db.execute("SELECT id FROM studies WHERE digest = ?", (digest,)).fetchone()[0]
+            self._db.execute(
+                "INSERT OR IGNORE INTO studies (digest, name, about, made) VALUES (?, ?, ?, ?)", row
+            )
+            number = self._db.execute(
+                "SELECT id FROM studies WHERE digest = ?", (digest,)
+            ).fetchone()[0]
             self._db.execute(
                 f"CREATE TABLE IF NOT EXISTS cells_{number} (_key BLOB UNIQUE, _failed INTEGER, _error TEXT, "
                 "_seconds REAL, _attempts INTEGER, _at REAL, seed INTEGER)"
             )
-            self._db.execute(f"CREATE INDEX IF NOT EXISTS failed_{number} ON cells_{number} (_key) WHERE _failed")
+            self._db.execute(
+                f"CREATE INDEX IF NOT EXISTS failed_{number} ON cells_{number} (_key) WHERE _failed"
+            )
             study = Study(self, number)
-            if clash := study._columns({setting: rank for rank, setting in enumerate(settings)}, result=False):
+            if clash := study._columns(
+                {setting: rank for rank, setting in enumerate(settings)}, result=False
+            ):
                 raise UsageError("A setting has the name of a result.", where=self.told, got=clash)
         return study
 
     def studies(self) -> list[dict[str, Any]]:
         """What is in the file: a study each, with its counts."""
         with self.reading():
-            found = self._db.execute("SELECT id, digest, name, about, made FROM studies ORDER BY id").fetchall()
+            found = self._db.execute(
+                "SELECT id, digest, name, about, made FROM studies ORDER BY id"
+            ).fetchall()
             counts = [Study(self, row[0]).counts() for row in found]
             return [
-                {"name": str(name), "digest": str(digest), "about": json.loads(about), "made": made, **vars(count)}
+                {
+                    "name": str(name),
+                    "digest": str(digest),
+                    "about": json.loads(about),
+                    "made": made,
+                    **vars(count),
+                }
                 for (_, digest, name, about, made), count in zip(found, counts)
             ]
 
@@ -284,17 +315,24 @@ class Study:
         result = outcome.result or {}
         error = outcome.error
         arrays = {name: value for name, value in result.items() if isinstance(value, np.ndarray)}
-        if clash := self._columns({n: rank for rank, n in enumerate(result) if n not in arrays}, result=True):
+        if clash := self._columns(
+            {n: rank for rank, n in enumerate(result) if n not in arrays}, result=True
+        ):
             result = {}
             arrays = {}
             error = clash
-        values = {name: to_stored_value(value) for name, value in cell.settings.items()} | {"seed": cell.seed}
-        values |= {name: to_stored_value(value) for name, value in result.items() if name not in arrays}
+        values = {name: to_stored_value(value) for name, value in cell.settings.items()} | {
+            "seed": cell.seed
+        }
+        values |= {
+            name: to_stored_value(value) for name, value in result.items() if name not in arrays
+        }
         besides = (key, error is not None, error, outcome.seconds, outcome.attempts, time.time())
         names = ", ".join([*BESIDES, *map(quote_name, values)])
         marks = ", ".join("?" * (len(besides) + len(values)))
         new = self._db.execute(
-            f"INSERT OR IGNORE INTO {self._table} ({names}) VALUES ({marks})", (*besides, *values.values())
+            f"INSERT OR IGNORE INTO {self._table} ({names}) VALUES ({marks})",
+            (*besides, *values.values()),
         )
         if new.rowcount:
             rows = [(self.number, key, name, pack_array(array)) for name, array in arrays.items()]
@@ -316,13 +354,23 @@ class Study:
             elif (found[0], bool(found[1])) != (name, result):
                 mine, other = ("result" if kind else "setting" for kind in (result, found[1]))
                 return f"The {mine} {name!r} has the name of a {other} ({found[0]!r}); give it another."
-            elif found[2] > rank:  # the order of columns is that of the earliest place, whoever comes first
-                self._db.execute("UPDATE columns SET rank = ? WHERE study = ? AND name = ?", (rank, *row))
-            self._known[name.lower()] = (name, result, rank if found is None else min(rank, found[2]))
+            elif (
+                found[2] > rank
+            ):  # the order of columns is that of the earliest place, whoever comes first
+                self._db.execute(
+                    "UPDATE columns SET rank = ? WHERE study = ? AND name = ?", (rank, *row)
+                )
+            self._known[name.lower()] = (
+                name,
+                result,
+                rank if found is None else min(rank, found[2]),
+            )
         return None
 
     def _add(self, name: str, rank: int, result: bool) -> None:
-        self._db.execute("INSERT INTO columns VALUES (?, ?, ?, ?)", (self.number, name, result, rank))
+        self._db.execute(
+            "INSERT INTO columns VALUES (?, ?, ?, ?)", (self.number, name, result, rank)
+        )
         self._db.execute(f"ALTER TABLE {self._table} ADD COLUMN {quote_name(name)}")
         if not result and rank < INDEXED:
             index = quote_name(f"{name}_{self.number}")
@@ -331,14 +379,18 @@ class Study:
     def counts(self) -> Counts:
         with self.store.translate_errors():
             done = self._db.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0]
-            failed = self._db.execute(f"SELECT count(*) FROM {self._table} WHERE _failed").fetchone()[0]
+            failed = self._db.execute(
+                f"SELECT count(*) FROM {self._table} WHERE _failed"
+            ).fetchone()[0]
         return Counts(done - failed, failed)
 
     def columns(self) -> tuple[list[str], list[str]]:
         """Names of settings and of results."""
         with self.store.translate_errors():
             ask = "SELECT name FROM columns WHERE study = ? AND result = ? ORDER BY rank, name"
-            settings, results = ([row[0] for row in self._db.execute(ask, (self.number, kind))] for kind in (0, 1))
+            settings, results = (
+                [row[0] for row in self._db.execute(ask, (self.number, kind))] for kind in (0, 1)
+            )
         return settings, results
 
     def rows(self, where: Mapping[str, Any] | None = None) -> Iterator[Row]:
@@ -347,7 +399,9 @@ class Study:
         names = [*settings, "seed", *results]
         for name in where or {}:
             if name not in names:
-                raise UsageError("There is no such column.", got=name, remedy=f"choose of {', '.join(names)}")
+                raise UsageError(
+                    "There is no such column.", got=name, remedy=f"choose of {', '.join(names)}"
+                )
         test = " AND ".join(f"{quote_name(name)} IS ?" for name in where or {}) or "1"
         chosen = ", ".join(["_key", "_error", "_seconds", "_attempts", *map(quote_name, names)])
         ask = f"SELECT {chosen} FROM {self._table} WHERE {test}"
@@ -360,7 +414,9 @@ class Study:
     def arrays(self, name: str) -> dict[bytes, np.ndarray]:
         with self.store.reading():
             ask = "SELECT key, data FROM arrays WHERE study = ? AND name = ?"
-            return {key: unpack_array(data) for key, data in self._db.execute(ask, (self.number, name))}
+            return {
+                key: unpack_array(data) for key, data in self._db.execute(ask, (self.number, name))
+            }
 
 
 def quote_name(name: str) -> str:

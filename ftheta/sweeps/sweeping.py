@@ -113,7 +113,9 @@ def pack_payload(train: Train) -> Payload:
         data = cloudpickle.dumps(train, protocol=5)
     except Exception as error:
         remedy = "it is sent to other processes: make what it closes over inside of it"
-        raise UsageError("What is trained cannot be pickled.", got=f"{train.name}: {error}", remedy=remedy) from error
+        raise UsageError(
+            "What is trained cannot be pickled.", got=f"{train.name}: {error}", remedy=remedy
+        ) from error
     return Payload(blake2b(data, digest_size=16).hexdigest(), data)
 
 
@@ -224,7 +226,9 @@ class _Run:
                 del self.running[event.task]
                 outcomes += self._lost(task, bool(event.index), event.detail)
         if outcomes:
-            self.study.commit([(self.grid.key(place), self.grid[place], found) for place, found in outcomes])
+            self.study.commit(
+                [(self.grid.key(place), self.grid[place], found) for place, found in outcomes]
+            )
             self.line.add(len(outcomes), sum(found.error is not None for _, found in outcomes))
 
     def _lost(self, task: _Task, running: bool, why: str) -> list[tuple[int, Outcome]]:
@@ -287,7 +291,10 @@ class Sweep:
         if any(row.error is not None for row in rows):
             columns["error"] = [row.error for row in rows]
         if timing:
-            columns |= {"seconds": [row.seconds for row in rows], "attempts": [row.attempts for row in rows]}
+            columns |= {
+                "seconds": [row.seconds for row in rows],
+                "attempts": [row.attempts for row in rows],
+            }
         return Table(columns)
 
     def arrays(self, name: str) -> list[Any]:
@@ -307,5 +314,7 @@ class Sweep:
     def __str__(self) -> str:
         counts = self.counts
         total = len(self.grid)
-        parts = [f"{counts.done:,} of {total:,} cells done"] + ([f"{counts.failed:,} failed"] if counts.failed else [])
+        parts = [f"{counts.done:,} of {total:,} cells done"] + (
+            [f"{counts.failed:,} failed"] if counts.failed else []
+        )
         return ", ".join([*parts, self.stopped] if self.stopped else parts)

@@ -29,7 +29,9 @@ class Table:
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self.columns:
-            raise UsageError("There is no such column.", got=name, remedy=f"choose of {', '.join(self.names)}")
+            raise UsageError(
+                "There is no such column.", got=name, remedy=f"choose of {', '.join(self.names)}"
+            )
         return self.columns[name]
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -72,12 +74,23 @@ class Table:
             import pyarrow.parquet
         except ImportError:
             raise _missing("pyarrow") from None
-        words = lambda values: [value if value is None else _cell(value) for value in values.tolist()]
-        told = {name: words(values) if values.dtype == object else values for name, values in self.columns.items()}
+        words = lambda values: [
+            value if value is None else _cell(value) for value in values.tolist()
+        ]
+        told = {
+            name: words(values) if values.dtype == object else values
+            for name, values in self.columns.items()
+        }
         pyarrow.parquet.write_table(pyarrow.table(told), path)
 
     def __str__(self) -> str:
-        shown = [self.names, *([_short(value) for value in row.values()] for row, _ in zip(self.rows(), range(SHOWN)))]
+        shown = [
+            self.names,
+            *(
+                [_short(value) for value in row.values()]
+                for row, _ in zip(self.rows(), range(SHOWN))
+            ),
+        ]
         wide = [max(map(len, entries)) for entries in zip(*shown)]
         lines = ["  ".join(entry.rjust(size) for entry, size in zip(row, wide)) for row in shown]
         return "\n".join(lines + ([f"… {len(self):,} rows"] if len(self) > SHOWN else []))
@@ -101,7 +114,11 @@ def ensure_savable(path: str | Path) -> Path:
     """Refuse a file that could not be written, before any work is done."""
     path = Path(path)
     if path.suffix not in KINDS:
-        raise UsageError("A table is written as another kind of file.", got=str(path), remedy=f"use {', '.join(KINDS)}")
+        raise UsageError(
+            "A table is written as another kind of file.",
+            got=str(path),
+            remedy=f"use {', '.join(KINDS)}",
+        )
     if not path.absolute().parent.is_dir():
         raise UsageError("The folder does not exist.", got=str(path.parent))
     if path.suffix == ".parquet":
@@ -113,7 +130,9 @@ def ensure_savable(path: str | Path) -> Path:
 
 
 def _missing(package: str) -> UsageError:
-    return UsageError(f"{package} is not installed.", remedy="pip install 'ftheta[tables]', or save a .csv")
+    return UsageError(
+        f"{package} is not installed.", remedy="pip install 'ftheta[tables]', or save a .csv"
+    )
 
 
 def _cell(value: Any) -> Any:
@@ -129,4 +148,10 @@ def _json(value: Any) -> Any:
 def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
-    return "-".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
+    return (
+        "-".join(map(str, value))
+        if isinstance(value, tuple)
+        else ""
+        if value is None
+        else str(value)
+    )

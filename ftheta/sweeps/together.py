@@ -94,7 +94,9 @@ class Perceptron(Problem):
         return jnp.sum(jnp.where(valid, losses, 0)) / jnp.sum(valid).astype(losses.dtype)
 
 
-def train_together(cells: Sequence[Cell], member_of: Callable[[Cell], Member]) -> Iterator[tuple[int, Outcome]]:
+def train_together(
+    cells: Sequence[Cell], member_of: Callable[[Cell], Member]
+) -> Iterator[tuple[int, Outcome]]:
     """The outcome of each cell by its number."""
     with jax.enable_x64(True):
         groups: dict[Hashable, list[tuple[int, Member]]] = {}
@@ -125,7 +127,10 @@ def _train_group(group: list[tuple[int, Member]]) -> Iterator[tuple[int, Outcome
         try:
             results = program.train([member for _, member in part])
         except Exception as failure:
-            yield from ((i, Outcome(None, describe_failure(failure), time.perf_counter() - started)) for i, _ in part)
+            yield from (
+                (i, Outcome(None, describe_failure(failure), time.perf_counter() - started))
+                for i, _ in part
+            )
             continue
         seconds = (time.perf_counter() - started) / len(part)
         yield from ((i, Outcome(result, None, seconds)) for (i, _), result in zip(part, results))
@@ -147,11 +152,17 @@ def make_member(
     """The network of a cell: `of(name)` is a setting, `prepared` its widths and data from `prepare_data`."""
     widths, train, tested = prepared
     train = Examples(train.name, train.x, _noisy(of("loss"), train.y, float(of("noise")), seed))
-    net = random_mlp(np.random.default_rng(seed), widths, of("activation"), gain=of("gain"), bias=of("bias"))
+    net = random_mlp(
+        np.random.default_rng(seed), widths, of("activation"), gain=of("gain"), bias=of("bias")
+    )
     number = np.dtype(dtype).type
     step = of("step")
-    params = [(np.ascontiguousarray(weight.T, number), bias.astype(number)) for weight, bias in net.params]
-    numbers = Numbers(number(OPTIMISERS[of("optimiser")][2] if step is None else step), number(of("decay") or 0.0))
+    params = [
+        (np.ascontiguousarray(weight.T, number), bias.astype(number)) for weight, bias in net.params
+    ]
+    numbers = Numbers(
+        number(OPTIMISERS[of("optimiser")][2] if step is None else step), number(of("decay") or 0.0)
+    )
     test_rows = 0 if tested is None else len(tested)
     batch = None if of("batch") is None else int(of("batch"))
     if batch is not None and batch > len(train):
@@ -163,7 +174,9 @@ def make_member(
     return Member(shape, int(of("steps")), params, numbers, train, tested, seed, record, keep)
 
 
-def prepare_data(data: Any, test: Any, widths: tuple[int, ...], loss: str, rows: int | None, dtype: str) -> Prepared:
+def prepare_data(
+    data: Any, test: Any, widths: tuple[int, ...], loss: str, rows: int | None, dtype: str
+) -> Prepared:
     """The widths of the whole network and the data as it takes them, checked as `fit` checks them."""
     x, y = (np.asarray(part) for part in ((data.x, data.y) if hasattr(data, "x") else data))
     if rows is not None and rows > len(x):
@@ -215,7 +228,9 @@ class Program:
         rows = 0 if self.batches is not None else None
         self._start = self._compile(self._start_one, (0, 0))
         self._roll = self._compile(self._roll_one, (0, inputs, 0, 0, rows, None), donate_argnums=0)
-        self._measure = self._compile(self._measure_one, (0, *[(inputs, 0)] * (2 if shape.test_rows else 1)))
+        self._measure = self._compile(
+            self._measure_one, (0, *[(inputs, 0)] * (2 if shape.test_rows else 1))
+        )
         self._fair: bool | None = None if lanes > 1 else True
 
     def _compile(self, f: Any, axes: Any, **how: Any) -> Any:
@@ -228,7 +243,11 @@ class Program:
             made = optax.adamw(numbers.step, weight_decay=numbers.decay)
         else:
             made = getattr(optax, maker)(numbers.step, **options)
-            made = optax.chain(optax.add_decayed_weights(numbers.decay), made) if shape.decays else made
+            made = (
+                optax.chain(optax.add_decayed_weights(numbers.decay), made)
+                if shape.decays
+                else made
+            )
         made = optax.flatten(made) if self.lanes > 1 else made
         return Perceptron(self._apply, LOSSES[shape.loss].of, optax.with_extra_args_support(made))
 
@@ -243,10 +262,14 @@ class Program:
     def _start_one(self, params: Any, numbers: Numbers) -> State:
         return self._problem(numbers).start(params)
 
-    def _roll_one(self, state: State, x: Any, y: Any, numbers: Numbers, rows: BatchRows | None, count: Any) -> Chunk:
+    def _roll_one(
+        self, state: State, x: Any, y: Any, numbers: Numbers, rows: BatchRows | None, count: Any
+    ) -> Chunk:
         return self._problem(numbers).roll(state, x, y, rows, self.room, count)
 
-    def _measure_one(self, params: Any, *sets: tuple[Any, Any]) -> list[tuple[jax.Array, jax.Array]]:
+    def _measure_one(
+        self, params: Any, *sets: tuple[Any, Any]
+    ) -> list[tuple[jax.Array, jax.Array]]:
         """Of each set of examples the mean loss and, for classes, the share that is wrong."""
         return [self._measure_set(params, x, y) for x, y in sets]
 
@@ -266,7 +289,9 @@ class Program:
             rows = self._rows([member] * self.lanes, 0, 3)
             chunk = self._roll(self._start(*same[:2]), *same[2:], same[1], rows, np.int32(3))
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves((chunk.state, chunk.losses))]
-            self._fair = all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape), True) for leaf in leaves)
+            self._fair = all(
+                np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape), True) for leaf in leaves
+            )
         return self._fair
 
     def train(self, members: list[Member]) -> list[dict[str, Any]]:
@@ -277,26 +302,40 @@ class Program:
         losses = list[np.ndarray]()
         for first in range(0, full[0].steps, self.room):
             count = min(self.room, full[0].steps - first)
-            chunk = self._roll(state, x, y, numbers, self._rows(full, first, count), np.int32(count))
+            chunk = self._roll(
+                state, x, y, numbers, self._rows(full, first, count), np.int32(count)
+            )
             state = chunk.state
             losses.append(np.asarray(chunk.losses).reshape(self.lanes, -1)[:, :count])
             if not np.isfinite(np.concatenate(losses, 1)).all(1).any():
                 break  # nobody has anything to lose
-        history = np.concatenate(losses, 1) if losses else np.zeros((self.lanes, 0), self.shape.dtype)
+        history = (
+            np.concatenate(losses, 1) if losses else np.zeros((self.lanes, 0), self.shape.dtype)
+        )
         found = self._measure_members(full, state.params, x, y)
         weights = jax.tree.map(
-            lambda leaf: np.asarray(leaf).reshape(self.lanes, *leaf.shape[self.lanes > 1 :]), state.params
+            lambda leaf: np.asarray(leaf).reshape(self.lanes, *leaf.shape[self.lanes > 1 :]),
+            state.params,
         )
         return [
-            self._result(member, {name: values[i] for name, values in found.items()}, history[i], weights, i)
+            self._result(
+                member, {name: values[i] for name, values in found.items()}, history[i], weights, i
+            )
             for i, member in enumerate(members)
         ]
 
-    def _measure_members(self, members: list[Member], params: Any, *train: Any) -> dict[str, np.ndarray]:
+    def _measure_members(
+        self, members: list[Member], params: Any, *train: Any
+    ) -> dict[str, np.ndarray]:
         tests = [member.test for member in members if member.test is not None]
-        found = zip(("train", "test"), self._measure(params, train, *[self._examples(tests)] if tests else []))
+        found = zip(
+            ("train", "test"),
+            self._measure(params, train, *[self._examples(tests)] if tests else []),
+        )
         kinds = ("loss", "error") if self.shape.loss in CLASSES else ("loss",)
-        named = {f"{which}_{kind}": values for which, pair in found for kind, values in zip(kinds, pair)}
+        named = {
+            f"{which}_{kind}": values for which, pair in found for kind, values in zip(kinds, pair)
+        }
         order = sorted(named, key=lambda name: name.split("_")[1] == "error")
         return {name: np.asarray(named[name]).reshape(self.lanes) for name in order}
 
@@ -306,7 +345,9 @@ class Program:
         """A run whose loss was not finite at some step says which, and nothing else."""
         bad = np.flatnonzero(~np.isfinite(losses))
         ended = len(bad) > 0 or not np.isfinite(found["train_loss"])
-        result: dict[str, Any] = {name: float("nan") if ended else float(value) for name, value in found.items()}
+        result: dict[str, Any] = {
+            name: float("nan") if ended else float(value) for name, value in found.items()
+        }
         result["diverged_at"] = (int(bad[0]) if len(bad) else member.steps) if ended else None
         result["parameters"] = sum(a * b + b for a, b in pairwise(self.shape.widths))
         if member.record is not None:
@@ -318,7 +359,9 @@ class Program:
 
     def _stack(self, members: list[Member]) -> tuple[Any, Any, Any, Any]:
         one = self.lanes == 1
-        stack = lambda trees: trees[0] if one else jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+        stack = lambda trees: (
+            trees[0] if one else jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
+        )
         x, y = self._examples([m.train for m in members])
         return stack([m.params for m in members]), stack([m.numbers for m in members]), x, y
 
@@ -332,4 +375,6 @@ class Program:
         if self.batches is None:
             return None
         found = [self.batches.rows(len(m.train), m.seed, first, count) for m in members]
-        return found[0] if self.lanes == 1 else jax.tree.map(lambda *leaves: np.stack(leaves), *found)
+        return (
+            found[0] if self.lanes == 1 else jax.tree.map(lambda *leaves: np.stack(leaves), *found)
+        )

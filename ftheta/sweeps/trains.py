@@ -97,7 +97,11 @@ def train_of(given: Any, version: str) -> Train:
     """A function, or an object that knows how to run cells."""
     if all(hasattr(given, part) for part in ("about", "check", "group", "run", "name")):
         if version:
-            raise UsageError("A version belongs to a function.", got=f"version={version!r}", remedy="leave it out")
+            raise UsageError(
+                "A version belongs to a function.",
+                got=f"version={version!r}",
+                remedy="leave it out",
+            )
         return given
     if callable(given):
         return Calls(given, version)

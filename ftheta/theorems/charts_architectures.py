@@ -17,8 +17,14 @@ def count_claims(stack: Stack) -> tuple[Claim, ...]:
     traced, shapes = stack.trace_shapes()
     wrong = sum(a != b for a, b in zip(shapes, stack.shapes[1:]))
     claims = (
-        Identity(f"parameters of {stack.name}: by formula, in the program", exact(stack.parameters), exact(traced)),
-        Identity(f"layers of {stack.name} whose shape differs from the program's", exact(wrong), exact(0)),
+        Identity(
+            f"parameters of {stack.name}: by formula, in the program",
+            exact(stack.parameters),
+            exact(traced),
+        ),
+        Identity(
+            f"layers of {stack.name} whose shape differs from the program's", exact(wrong), exact(0)
+        ),
     )
     if stack.name not in PUBLISHED:
         return claims
@@ -34,7 +40,13 @@ def draw_parameters(stack: Stack) -> Bars:
         rows = [row for row in rows if row in largest]
     names = tuple(f"{k} · {row.name}" for k, row in rows)
     values = (tuple(row.parameters / 1e6 for _, row in rows),)
-    return Bars(f"parameters of {stack.name}, layer by layer", Axis("millions of parameters"), names, ("",), values)
+    return Bars(
+        f"parameters of {stack.name}, layer by layer",
+        Axis("millions of parameters"),
+        names,
+        ("",),
+        values,
+    )
 
 
 def draw_mosaic(title: str, maps: np.ndarray) -> Heatmap:
@@ -51,4 +63,6 @@ def draw_mosaic(title: str, maps: np.ndarray) -> Heatmap:
         sheet = np.kron(sheet, np.ones((4, 4)))
     few = f"{len(tiles)} of " if len(tiles) < len(maps) else ""
     shown = f"{title}: {few}{len(maps)} channel{'s' * (len(maps) > 1)}"
-    return Heatmap(shown, Axis("pixel"), Axis("pixel"), np.round(sheet[::-1], 4), extent, "each map, scaled")
+    return Heatmap(
+        shown, Axis("pixel"), Axis("pixel"), np.round(sheet[::-1], 4), extent, "each map, scaled"
+    )

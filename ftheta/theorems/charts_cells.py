@@ -13,7 +13,12 @@ from ftheta.relu.geometry import Simplex
 def draw_cells(cells: Listing, title: str, axes: tuple[Axis, Axis], output: int = 0) -> Chart:
     """Cells coloured by their slope; on a line the graph of one output."""
     if cells.frame.dimension == 1:
-        ends = [(x, floats(p(x))[output]) for p, some in cells.inside for simplex in some for x in simplex]
+        ends = [
+            (x, floats(p(x))[output])
+            for p, some in cells.inside
+            for simplex in some
+            for x in simplex
+        ]
         xs, ys = zip(*sorted((floats(x)[0], y) for x, y in ends))
         kinks = Series("ends of cells", xs, ys, "other", "points")
         return Curves(title, axes[0], Axis("value"), (Series("value", xs, ys), kinks))

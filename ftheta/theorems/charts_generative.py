@@ -36,7 +36,9 @@ def follow_flow(field: Field, x: np.ndarray, times: np.ndarray) -> np.ndarray:
     return np.stack(course)
 
 
-def follow_reverse_sde(law: Mixture, x: np.ndarray, times: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def follow_reverse_sde(
+    law: Mixture, x: np.ndarray, times: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
     """Where the reverse SDE of the law takes the rows, at every one of the falling times: shape (times, n, d)."""
     course = [x]
     for t, s in pairwise(times.tolist()):
@@ -55,7 +57,9 @@ def draw_side_by_side(title: str, times: np.ndarray, courses: Mapping[str, np.nd
     offsets = [k * (1 + GAP) for k in range(len(stacked))]
     if d > 1:
         step = 2 * reach
-        xs = np.concatenate([course[:, :, 0] + step * shift for course, shift in zip(stacked, offsets)], 1)
+        xs = np.concatenate(
+            [course[:, :, 0] + step * shift for course, shift in zip(stacked, offsets)], 1
+        )
         ys = np.concatenate([course[:, :, 1] for course in stacked], 1)
         return Motion(title, Axis(), Axis(), times, xs, ys, groups, ways=False, alike=True)
     heights = (np.arange(count) + 0.5) / count
@@ -76,10 +80,18 @@ def score_arrows(law: Mixture, reach: float, heights: np.ndarray | None = None) 
     rows[:, : min(d, 2)] = at[:, : min(d, 2)]
     score = law.score(rows)[:, :2]
     length = np.linalg.norm(score, axis=1, keepdims=True)
-    arrows = 0.8 * step * score / np.maximum(length, 1e-300) * np.minimum(length / np.median(length), 1.0)
+    arrows = (
+        0.8
+        * step
+        * score
+        / np.maximum(length, 1e-300)
+        * np.minimum(length / np.median(length), 1.0)
+    )
     arrows = np.pad(arrows, ((0, 0), (0, 2 - arrows.shape[1])))
     sides = arrows[:, ::-1] * [-1, 1] if heights is None else np.tile([0.0, BARB], (len(arrows), 1))
-    return tuple(_barbed(start, start + arrow, side) for start, arrow, side in zip(at, arrows, sides))
+    return tuple(
+        _barbed(start, start + arrow, side) for start, arrow, side in zip(at, arrows, sides)
+    )
 
 
 def _barbed(start: np.ndarray, end: np.ndarray, side: np.ndarray) -> Line:

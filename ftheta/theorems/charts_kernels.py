@@ -37,4 +37,6 @@ def draw_kernel_drift(found: Drift) -> Curves:
         Series("slope −1/2", found.widths, guide, "reference"),
         Series("networks trained", found.widths, middle, "measured", "line", low, high),
     )
-    return Curves("drift of the kernel", Axis("width m", "log"), Axis("‖Θ̂ₖ − Θ̂₀‖ / ‖Θ̂₀‖", "log"), series)
+    return Curves(
+        "drift of the kernel", Axis("width m", "log"), Axis("‖Θ̂ₖ − Θ̂₀‖ / ‖Θ̂₀‖", "log"), series
+    )

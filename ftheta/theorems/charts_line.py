@@ -17,7 +17,9 @@ from ftheta.relu.network import ExactNetwork
 ZERO = fmpq(0)
 
 
-def draw_graph(name: str, f: Callable[[Fraction], Any], points: Sequence[Fraction], role: Role = "measured") -> Series:
+def draw_graph(
+    name: str, f: Callable[[Fraction], Any], points: Sequence[Fraction], role: Role = "measured"
+) -> Series:
     """The graph of a function over the points."""
     return Series(name, [float(x) for x in points], [float(f(x)) for x in points], role)
 
@@ -40,7 +42,10 @@ def draw_neurons(f: PiecewiseAffine, net: ExactNetwork, title: str, most: int = 
         ridges([last.matrix.rows[0].get(i, ZERO)], [row.get(0, ZERO)], [b])
         for i, (row, b) in enumerate(zip(hidden.matrix.rows[:most], hidden.offset))
     ]
-    graphs = [draw_graph(f"neuron {i + 1}", on_line(one)[0], points, "other") for i, one in enumerate(neurons)]
+    graphs = [
+        draw_graph(f"neuron {i + 1}", on_line(one)[0], points, "other")
+        for i, one in enumerate(neurons)
+    ]
     return Curves(title, Axis("x"), Axis("value"), (*graphs, draw_graph("f, the sum", f, points)))
 
 
@@ -57,4 +62,6 @@ def tabulate_neurons(net: ExactNetwork) -> Table:
         for i, (row, b) in enumerate(zip(hidden.matrix.rows[:64], hidden.offset))
     ]
     constant = float(fraction(last.offset[0]))
-    return Table(f"neurons a·r(wx + b); constant {constant:g}", ("neuron", "w", "b", "a"), tuple(rows))
+    return Table(
+        f"neurons a·r(wx + b); constant {constant:g}", ("neuron", "w", "b", "a"), tuple(rows)
+    )

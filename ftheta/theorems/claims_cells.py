@@ -16,7 +16,11 @@ from ftheta.relu.reading.enclosing import gap_to
 
 
 def agreement_claim(
-    view: Window, net: Any, pieces: Sequence[Piece], shape: tuple[int, ...], output: int | None = None
+    view: Window,
+    net: Any,
+    pieces: Sequence[Piece],
+    shape: tuple[int, ...],
+    output: int | None = None,
 ) -> Identity:
     """The function itself at the inner point of every piece, beside the affine map; in float64."""
     x = view.inputs([p.cell.within for p in pieces])
@@ -30,10 +34,14 @@ def agreement_claim(
     witness = None
     if not gap[k, o] <= atol:
         entry = o if output is None else output
-        near = Interval.around(x[k], view.rounding(pieces[k].cell.within)).map(lambda end: end.reshape(shape))
+        near = Interval.around(x[k], view.rounding(pieces[k].cell.within)).map(
+            lambda end: end.reshape(shape)
+        )
         here = Enclosure.exact(fraction(pieces[k](pieces[k].cell.within)[entry]))
         how = "the function near this input in intervals, and the affine map in rationals"
-        witness = Witness({"x": tuple(x[k].tolist())}, enclose_entry(net, near, entry=entry), here, how)
+        witness = Witness(
+            {"x": tuple(x[k].tolist())}, enclose_entry(net, near, entry=entry), here, how
+        )
     what = f"largest |f − (Ax + c)| at inner points of {len(pieces):,} pieces"
     if witness is not None:
         f = lambda point: jnp.ravel(net(point.reshape(shape)))[keep]

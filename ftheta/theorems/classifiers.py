@@ -7,7 +7,9 @@ from ftheta.networks import Dense, Description
 from ftheta.subjects import Network
 
 
-@hypothesis("at least two outputs, of real inputs", remedy="a label is the number of the largest output")
+@hypothesis(
+    "at least two outputs, of real inputs", remedy="a label is the number of the largest output"
+)
 def is_classifier(net: Network) -> Finding:
     outputs = int(np.prod(net.output_shape))
     note = f"{outputs} outputs, inputs of type {net.example.dtype}"
@@ -17,7 +19,9 @@ def is_classifier(net: Network) -> Finding:
 
 def linear_classifier(w: np.ndarray, b: float, name: str) -> Network:
     r"""Two outputs, $\langle w,x\rangle+b$ and 0."""
-    return Network.described(Description((Dense(np.stack([w, np.zeros(len(w))]), np.array([b, 0.0])),)), name)
+    return Network.described(
+        Description((Dense(np.stack([w, np.zeros(len(w))]), np.array([b, 0.0])),)), name
+    )
 
 
 def choose_inputs(net: Network, rng: np.random.Generator, rows: int) -> np.ndarray:

@@ -30,7 +30,10 @@ class Observed:
     def __post_init__(self) -> None:
         effects = np.asarray(self.effects, np.float64)
         if effects.ndim != 1 or len(effects) < 2:
-            raise UsageError("An observation is one number per seed, of at least two seeds.", got=f"{effects.shape}")
+            raise UsageError(
+                "An observation is one number per seed, of at least two seeds.",
+                got=f"{effects.shape}",
+            )
         object.__setattr__(self, "effects", effects)
 
     @property

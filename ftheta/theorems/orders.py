@@ -18,7 +18,17 @@ def observed_order(
     n = np.asarray(scales, np.float64)
     e = np.asarray(errors, np.float64)
     if not np.isfinite(e).all():
-        return (Rate(what, order, Enclosure(), tuple(n.tolist()), tuple(largest(v) for v in e), slack, sharp),)
+        return (
+            Rate(
+                what,
+                order,
+                Enclosure(),
+                tuple(n.tolist()),
+                tuple(largest(v) for v in e),
+                slack,
+                sharp,
+            ),
+        )
     usable = e > 0
     if usable.sum() < 3:
         return ()

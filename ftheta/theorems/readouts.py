@@ -11,5 +11,9 @@ def claim_affine_readout(found: Features) -> Identity:
     if not found.affine:
         row, output, gap = found.enclose_largest_gap()
         how = "both rows in intervals rounded outward"
-        witness = Witness({"row": float(row), "output": float(output)}, gap, Enclosure.exact(0), how)
-    return Identity("f − Wφ − b on the rows, relative", relative, Enclosure.exact(0), witness, atol=1e-9)
+        witness = Witness(
+            {"row": float(row), "output": float(output)}, gap, Enclosure.exact(0), how
+        )
+    return Identity(
+        "f − Wφ − b on the rows, relative", relative, Enclosure.exact(0), witness, atol=1e-9
+    )

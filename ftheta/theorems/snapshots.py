@@ -12,9 +12,8 @@ def snapshots(kind: str, n: int, d: int) -> np.ndarray:
     match kind:
         case "travelling pulse":  # moves to the right and widens
             return np.exp(-(((x - 0.2 - 0.5 * t) / (0.1 * (1 + t))) ** 2))
-        case (
-            "circling pulse"
-        ):  # on a ring, one step per snapshot: every non-constant wave comes as a pair of equal size
+        case "circling pulse":
+            # on a ring, one step per snapshot: every non-constant wave comes as a pair of equal size
             ring = np.minimum(np.arange(n), n - np.arange(n)) / n
             return np.array([np.roll(np.exp(-((ring / 0.1) ** 2)), k) for k in range(n)])
         case "nearly tied":

@@ -13,5 +13,13 @@ def soft_threshold_is_relu(level: Fraction) -> Identity:
     for x in (-level - 1, -level, level, level + 1):
         sign = (x > 0) - (x < 0)
         soft = sign * relu(abs(x) - level)
-        gap = max(gap, abs(soft - (relu(x - level) - relu(-x - level))), abs(soft - (x - min(max(x, -level), level))))
-    return Identity("S_λ − two ReLUs, S_λ + clip − I, on the whole line", Enclosure.exact(gap), Enclosure.exact(0))
+        gap = max(
+            gap,
+            abs(soft - (relu(x - level) - relu(-x - level))),
+            abs(soft - (x - min(max(x, -level), level))),
+        )
+    return Identity(
+        "S_λ − two ReLUs, S_λ + clip − I, on the whole line",
+        Enclosure.exact(gap),
+        Enclosure.exact(0),
+    )

@@ -29,8 +29,14 @@ def rational_root(q: Fraction) -> Fraction:
     return Fraction(top, bottom)
 
 
-FLOATS = Arithmetic(np.sqrt, np.maximum, lambda a, b: np.divide(a, b, out=np.zeros_like(a), where=np.not_equal(b, 0)))
-TRACED = Arithmetic(jnp.sqrt, jnp.maximum, lambda a, b: jnp.where(b == 0, 0.0, a / jnp.where(b == 0, 1.0, b)))
+FLOATS = Arithmetic(
+    np.sqrt,
+    np.maximum,
+    lambda a, b: np.divide(a, b, out=np.zeros_like(a), where=np.not_equal(b, 0)),
+)
+TRACED = Arithmetic(
+    jnp.sqrt, jnp.maximum, lambda a, b: jnp.where(b == 0, 0.0, a / jnp.where(b == 0, 1.0, b))
+)
 RATIONAL = Arithmetic(rational_root, max, lambda a, b: a / b if b else b)
 
 
@@ -70,15 +76,23 @@ class Adam:
     corrected: bool = True
 
     def __post_init__(self) -> None:
-        if not (self.alpha > 0 and 0 <= self.beta1 < 1 and 0 <= self.beta2 < 1 and self.epsilon >= 0):
+        if not (
+            self.alpha > 0 and 0 <= self.beta1 < 1 and 0 <= self.beta2 < 1 and self.epsilon >= 0
+        ):
             got = f"α = {self.alpha}, β₁ = {self.beta1}, β₂ = {self.beta2}, ε = {self.epsilon}"
-            raise UsageError("Adam needs α > 0, β₁ and β₂ in [0, 1), ε ≥ 0.", got=got, remedy="α = 1e-3, 0.9, 0.999")
+            raise UsageError(
+                "Adam needs α > 0, β₁ and β₂ in [0, 1), ε ≥ 0.",
+                got=got,
+                remedy="α = 1e-3, 0.9, 0.999",
+            )
 
     def begin(self, zero: Any) -> Moments:
         """The moments before the first step; `zero` is a zero of the shape of the gradients."""
         return Moments(zero, zero, zero if self.amsgrad else ())
 
-    def step(self, g: Any, t: Any, memory: Moments, how: Arithmetic = FLOATS) -> tuple[Any, Moments]:
+    def step(
+        self, g: Any, t: Any, memory: Moments, how: Arithmetic = FLOATS
+    ) -> tuple[Any, Moments]:
         """The update of step t = 1, 2, … and the moments after it."""
         m = (1 - self.beta1) * g + self.beta1 * memory.first
         v = (1 - self.beta2) * (g * g) + self.beta2 * memory.second

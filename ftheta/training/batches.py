@@ -36,10 +36,20 @@ class Batches:
     last: Literal["keep", "drop"] = "keep"
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or not isinstance(self.size, (int, np.integer)) or self.size < 1:
-            raise UsageError("A batch is a whole number of rows.", got=f"size={self.size}", remedy="at least 1")
+        if (
+            isinstance(self.size, bool)
+            or not isinstance(self.size, (int, np.integer))
+            or self.size < 1
+        ):
+            raise UsageError(
+                "A batch is a whole number of rows.", got=f"size={self.size}", remedy="at least 1"
+            )
         if self.last not in ("keep", "drop"):
-            raise UsageError("A short last batch is kept or dropped.", got=self.last, remedy="last='keep' or 'drop'")
+            raise UsageError(
+                "A short last batch is kept or dropped.",
+                got=self.last,
+                remedy="last='keep' or 'drop'",
+            )
 
     def in_an_epoch(self, n: int) -> int:
         """Steps that pass over the data once."""

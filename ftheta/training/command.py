@@ -22,9 +22,15 @@ def train(data: Any, widths: str, activation: str, **how: Any) -> Fit:
     """`data` is a Dataset, `widths` the hidden layers in words, `how` the arguments of `fit`."""
     if data.y is None:
         raise SubjectError(
-            "There are no targets to fit.", where=data.name, remedy="add y to the file, or say which they are: --labels"
+            "There are no targets to fit.",
+            where=data.name,
+            remedy="add y to the file, or say which they are: --labels",
         )
-    return fit(perceptron(data.x, data.y, hidden(widths), activation, how["loss"], how["seed"]), data, **how)
+    return fit(
+        perceptron(data.x, data.y, hidden(widths), activation, how["loss"], how["seed"]),
+        data,
+        **how,
+    )
 
 
 def perceptron(
@@ -51,7 +57,9 @@ def hidden(words: str) -> tuple[int, ...]:
     """`64,64` as (64, 64); nothing is a linear model."""
     parts = [part.strip() for part in words.split(",") if part.strip()]
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise UsageError("The widths are whole numbers with commas.", got=words, remedy="write --widths 64,64")
+        raise UsageError(
+            "The widths are whole numbers with commas.", got=words, remedy="write --widths 64,64"
+        )
     return tuple(int(part) for part in parts)
 
 
@@ -64,18 +72,24 @@ def read_robust(
         alone = [name for name, value in given.items() if value is not None]
         if alone:
             remedy = f"name one: --robust {' or '.join(METHODS)}"
-            raise UsageError("These options belong to a robust loss.", got=", ".join(alone), remedy=remedy)
+            raise UsageError(
+                "These options belong to a robust loss.", got=", ".join(alone), remedy=remedy
+            )
         return None
     if epsilon is None:
         remedy = f"--robust {method} --epsilon 0.1"
         raise UsageError(
-            "A robust loss needs the radius of the ball around each row.", got="no --epsilon", remedy=remedy
+            "A robust loss needs the radius of the ball around each row.",
+            got="no --epsilon",
+            remedy=remedy,
         )
     if norm not in ("2", "inf"):
         raise UsageError("The norm is 2 or inf.", got=norm, remedy="--norm inf")
     least_and_largest = None if clip is None else _pair(clip, "--clip", float)
     steps = (0, 0) if ramp is None else _pair(ramp, "--ramp", int)
-    return RobustLoss(cast(Method, method), epsilon, float(norm), clip=least_and_largest, ramp=steps)
+    return RobustLoss(
+        cast(Method, method), epsilon, float(norm), clip=least_and_largest, ramp=steps
+    )
 
 
 def _pair(words: str, option: str, kind: Callable[[str], Number]) -> tuple[Number, Number]:
@@ -83,13 +97,17 @@ def _pair(words: str, option: str, kind: Callable[[str], Number]) -> tuple[Numbe
         first, second = map(kind, words.split(","))
     except ValueError:
         remedy = f"write {option} 0,1"
-        raise UsageError("The option takes two numbers with a comma.", where=option, got=words, remedy=remedy) from None
+        raise UsageError(
+            "The option takes two numbers with a comma.", where=option, got=words, remedy=remedy
+        ) from None
     return first, second
 
 
 def savable(path: Path | None) -> None:
     """Refuse a file that could not be written, before any work is done."""
     if path is not None and path.suffix not in (".npz", ".onnx"):
-        raise UsageError("Weights are written to an .npz or .onnx file.", got=str(path), remedy="name it net.npz")
+        raise UsageError(
+            "Weights are written to an .npz or .onnx file.", got=str(path), remedy="name it net.npz"
+        )
     if path is not None and not path.parent.is_dir():
         raise UsageError("The folder does not exist.", got=str(path.parent))

@@ -48,7 +48,9 @@ def descend(
     if start.size * (steps + 1) > ROOM:
         got = f"{steps:,} steps of {start.size:,} numbers"
         raise UsageError(
-            "The history of iterates would not fit.", got=got, remedy="take fewer steps, or use ftheta.fit"
+            "The history of iterates would not fit.",
+            got=got,
+            remedy="take fewer steps, or use ftheta.fit",
         )
     gradient = jax.grad(objective)
     measured = total or objective
@@ -61,9 +63,13 @@ def descend(
         return method.move(theta, memory, k, gradient), seen(theta)
 
     def roll(theta: Any) -> Any:
-        return jax.lax.scan(advance, (theta, method.begin(theta)), jnp.arange(_pad_moves(steps + 1, start.size)))[1]
+        return jax.lax.scan(
+            advance, (theta, method.begin(theta)), jnp.arange(_pad_moves(steps + 1, start.size))
+        )[1]
 
-    return Path(method.name, *(np.asarray(part)[: steps + 1] for part in call_compiled(roll, start)))
+    return Path(
+        method.name, *(np.asarray(part)[: steps + 1] for part in call_compiled(roll, start))
+    )
 
 
 def _pad_moves(moves: int, size: int) -> int:

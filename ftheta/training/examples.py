@@ -40,7 +40,10 @@ def examples_of(data: Any, model: Model, loss: Loss, name: str = "data") -> Exam
     if len(x) != len(y):
         got = f"{len(x)} rows, {len(y)} targets"
         raise SubjectError(
-            "There must be one target per row.", where=name, got=got, remedy="drop rows without a target"
+            "There must be one target per row.",
+            where=name,
+            got=got,
+            remedy="drop rows without a target",
         )
     if model.shape is not None:
         x = _fitting(x, model.shape, f"{name} on {model.name}")
@@ -61,9 +64,15 @@ def _arrays(data: Any, name: str) -> tuple[str, np.ndarray, np.ndarray]:
         x, y = data
     else:
         got = "no data" if data is None else f"a {type(data).__name__}"
-        raise UsageError("Data are a Dataset or a pair (x, y).", got=got, remedy="fit(net, (x, y), …)")
+        raise UsageError(
+            "Data are a Dataset or a pair (x, y).", got=got, remedy="fit(net, (x, y), …)"
+        )
     if y is None:
-        raise SubjectError("There are no targets to fit.", where=name, remedy="give y, or (x, x) for an autoencoder")
+        raise SubjectError(
+            "There are no targets to fit.",
+            where=name,
+            remedy="give y, or (x, x) for an autoencoder",
+        )
     return name, _numbers(x, f"{name}: x"), _numbers(y, f"{name}: y")
 
 
@@ -72,14 +81,22 @@ def _numbers(array: Any, where: str) -> np.ndarray:
         array = np.asarray(array)
     except ValueError as error:
         raise SubjectError(
-            "Data must be an array.", where=where, got=str(error).split(". ")[0], remedy="give rows of one length"
+            "Data must be an array.",
+            where=where,
+            got=str(error).split(". ")[0],
+            remedy="give rows of one length",
         ) from error
     if array.dtype.kind not in "fiub":
         remedy = "encode words as numbers: classes as 0, 1, …, digits with np.asarray(x, float)"
-        raise SubjectError("Data must be real numbers.", where=where, got=f"dtype {array.dtype}", remedy=remedy)
+        raise SubjectError(
+            "Data must be real numbers.", where=where, got=f"dtype {array.dtype}", remedy=remedy
+        )
     if array.ndim == 0 or array.size == 0:
         raise SubjectError(
-            "Data must be a non-empty array of rows.", where=where, got=f"shape {array.shape}", remedy="give rows"
+            "Data must be a non-empty array of rows.",
+            where=where,
+            got=f"shape {array.shape}",
+            remedy="give rows",
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))
@@ -87,7 +104,10 @@ def _numbers(array: Any, where: str) -> np.ndarray:
         count = f"({len(bad)} such values)"
         remedy = "drop or impute these rows"
         raise SubjectError(
-            "Data must be finite.", where=f"{where}{list(place)}", got=f"{array[place]} {count}", remedy=remedy
+            "Data must be finite.",
+            where=f"{where}{list(place)}",
+            got=f"{array[place]} {count}",
+            remedy=remedy,
         )
     return array
 
@@ -117,17 +137,23 @@ def _fitting(x: np.ndarray, shape: tuple[int, ...], where: str) -> np.ndarray:
     return x.reshape(len(x), *shape)
 
 
-def _accept_inputs(x: np.ndarray, model: Model, precision: np.dtype, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
+def _accept_inputs(
+    x: np.ndarray, model: Model, precision: np.dtype, name: str
+) -> tuple[np.ndarray, tuple[int, ...]]:
     """The rows as the model takes them, real if it can (token numbers stay whole), and the shape of one prediction."""
     failure: Exception | None = None
     for dtype in [precision] if x.dtype.kind == "f" else [precision, x.dtype]:
         try:
-            output = jax.eval_shape(model.apply, model.params, jax.ShapeDtypeStruct(x.shape[1:], dtype))
+            output = jax.eval_shape(
+                model.apply, model.params, jax.ShapeDtypeStruct(x.shape[1:], dtype)
+            )
         except Exception as error:  # whatever the user's function raises
             failure = failure or error
             continue
         if not hasattr(output, "shape"):
-            raise SubjectError("A network returns one array.", where=model.name, got=type(output).__name__)
+            raise SubjectError(
+                "A network returns one array.", where=model.name, got=type(output).__name__
+            )
         return _cast(x, dtype, f"{name}: x"), output.shape
     raise SubjectError(
         "The network does not take the rows of these data.",
@@ -144,7 +170,9 @@ def _check_scalar(loss: Loss, output: tuple[int, ...], y: np.ndarray, precision:
         value = jax.eval_shape(loss.of, *shapes)
     except Exception as error:
         got = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
-        raise SubjectError("The loss cannot be evaluated.", where=f"{loss.name} of {found}", got=got) from error
+        raise SubjectError(
+            "The loss cannot be evaluated.", where=f"{loss.name} of {found}", got=got
+        ) from error
     if getattr(value, "shape", None) != () or value.dtype.kind != "f":
         raise SubjectError(
             "A loss returns one real number an example.",

@@ -91,14 +91,24 @@ def fit(
         told, transformation = optimiser_named(optimiser, step, model.parameters)
         batches = _batches(batch, len(examples))
         stop = stop or Stop()
-        worst = None if robust is None else _robust(robust).losses(net, model.apply, chosen, examples.y)
-        problem = Problem(model.apply, chosen.of, transformation, norms=stop.gradient is not None, robust=worst)
+        worst = (
+            None if robust is None else _robust(robust).losses(net, model.apply, chosen, examples.y)
+        )
+        problem = Problem(
+            model.apply, chosen.of, transformation, norms=stop.gradient is not None, robust=worst
+        )
         machine = Machine(model, problem, examples, batches, _whole(seed, "seed", 0))
-        others = None if validation is None else examples_of(validation, model, chosen, "validation data")
+        others = (
+            None
+            if validation is None
+            else examples_of(validation, model, chosen, "validation data")
+        )
         per_epoch = 100 if batches is None else batches.in_an_epoch(len(examples))
         evaluation = None
         if others is not None or metrics:
-            often = _whole(per_epoch if evaluate_every is None else evaluate_every, "evaluate_every")
+            often = _whole(
+                per_epoch if evaluate_every is None else evaluate_every, "evaluate_every"
+            )
             seen = others or examples
             validates = others is not None
             evaluation = Evaluation.of(problem, model.params, seen, validates, metrics or {}, often)
@@ -125,7 +135,9 @@ def _load_or_start(machine: Machine, plan: Plan, resume: bool) -> Saved:
     path = plan.checkpoint.path
     if path.exists() and not resume:
         raise UsageError(
-            "The checkpoint exists.", got=str(path), remedy="give resume=True to continue it, or remove it"
+            "The checkpoint exists.",
+            got=str(path),
+            remedy="give resume=True to continue it, or remove it",
         )
     return read(path, machine.start, machine.identity) if path.exists() else begin(machine)
 
@@ -133,7 +145,9 @@ def _load_or_start(machine: Machine, plan: Plan, resume: bool) -> Saved:
 def _robust(robust: Any) -> RobustLoss:
     if not isinstance(robust, RobustLoss):
         remedy = 'robust=RobustLoss("ibp", 0.1), from ftheta.training'
-        raise UsageError("`robust` is a RobustLoss.", got=f"a {type(robust).__name__}", remedy=remedy)
+        raise UsageError(
+            "`robust` is a RobustLoss.", got=f"a {type(robust).__name__}", remedy=remedy
+        )
     return robust
 
 
@@ -143,7 +157,11 @@ def _batches(batch: int | Batches | None, n: int) -> Batches | None:
     batches = batch if isinstance(batch, Batches) else Batches(batch)
     if batches.size > n:
         got = f"batch of {batches.size:,}, {n:,} rows"
-        raise UsageError("The batch is larger than the data.", got=got, remedy="leave `batch` out to take all rows")
+        raise UsageError(
+            "The batch is larger than the data.",
+            got=got,
+            remedy="leave `batch` out to take all rows",
+        )
     return batches
 
 

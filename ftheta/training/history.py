@@ -25,13 +25,20 @@ class History:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Under flat names, for a file."""
-        named = {name: getattr(self, name) for name in ("step", "loss", "gradient", "evaluated", "validation")}
+        named = {
+            name: getattr(self, name)
+            for name in ("step", "loss", "gradient", "evaluated", "validation")
+        }
         return named | {f"metric.{name}": values for name, values in self.metrics.items()}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "History":
         plain = {name: a for name, a in arrays.items() if not name.startswith("metric.")}
-        metrics = {name.removeprefix("metric."): a for name, a in arrays.items() if name.startswith("metric.")}
+        metrics = {
+            name.removeprefix("metric."): a
+            for name, a in arrays.items()
+            if name.startswith("metric.")
+        }
         return cls(**plain, metrics=metrics)
 
 
@@ -43,12 +50,18 @@ class Recorder:
         self._parts = [] if past is None else [(past.step, past.loss, past.gradient)]
         self._evaluations = [] if past is None else _evaluations(past)
 
-    def add(self, first: int, losses: Float[np.ndarray, "k"], gradients: Float[np.ndarray, "g"]) -> None:
+    def add(
+        self, first: int, losses: Float[np.ndarray, "k"], gradients: Float[np.ndarray, "g"]
+    ) -> None:
         steps = np.arange(first, first + len(losses))
         kept = steps % self.every == 0
-        self._parts.append((steps[kept], losses[kept], gradients[kept] if len(gradients) else gradients))
+        self._parts.append(
+            (steps[kept], losses[kept], gradients[kept] if len(gradients) else gradients)
+        )
 
-    def record_evaluation(self, step: int, validation: float | None, metrics: Mapping[str, float]) -> None:
+    def record_evaluation(
+        self, step: int, validation: float | None, metrics: Mapping[str, float]
+    ) -> None:
         self._evaluations.append((step, validation, dict(metrics)))
 
     @property
@@ -56,7 +69,11 @@ class Recorder:
         return self._evaluations[-1][0] if self._evaluations else -1
 
     def history(self, steps: int, dtype: np.dtype) -> History:
-        columns = [np.concatenate(parts) for parts in zip(*self._parts)] if self._parts else [np.zeros(0, dtype)] * 3
+        columns = (
+            [np.concatenate(parts) for parts in zip(*self._parts)]
+            if self._parts
+            else [np.zeros(0, dtype)] * 3
+        )
         inside = columns[0] < steps
         step = columns[0][inside].astype(np.int64)
         loss = columns[1][inside]
@@ -75,5 +92,7 @@ class Recorder:
 
 def _evaluations(past: History) -> list[tuple[int, float | None, dict[str, float]]]:
     validation = past.validation.tolist() or [None] * len(past.evaluated)
-    metrics = [{name: float(a[i]) for name, a in past.metrics.items()} for i in range(len(past.evaluated))]
+    metrics = [
+        {name: float(a[i]) for name, a in past.metrics.items()} for i in range(len(past.evaluated))
+    ]
     return list(zip(past.evaluated.tolist(), validation, metrics))

@@ -30,7 +30,10 @@ class Landscape:
 
 
 def landscape(
-    apply: Callable[[Any, Any], Any], params: Any, x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *k"]
+    apply: Callable[[Any, Any], Any],
+    params: Any,
+    x: Real[np.ndarray, "n *shape"],
+    y: Real[np.ndarray, "n *k"],
 ) -> Landscape | None:
     """The loss of a network on these rows; none where the targets fit no loss."""
     if not len(x):
@@ -65,7 +68,11 @@ class LastLayer:
 
     @classmethod
     def of(
-        cls, layers: Description, x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *k"], ridge: float = 0.0
+        cls,
+        layers: Description,
+        x: Real[np.ndarray, "n *shape"],
+        y: Real[np.ndarray, "n *k"],
+        ridge: float = 0.0,
     ) -> "LastLayer":
         """Of a network on these rows; classes become rows of zeros and ones."""
         before = layers.layers[:-1]
@@ -80,13 +87,20 @@ class LastLayer:
     @property
     def hessian(self) -> Float[np.ndarray, "p p"]:
         r"""$\frac1n\Phi^\top\Phi+\gamma I$."""
-        return self.features.T @ self.features / len(self.features) + self.ridge * np.eye(self.features.shape[1])
+        return self.features.T @ self.features / len(self.features) + self.ridge * np.eye(
+            self.features.shape[1]
+        )
 
     @property
     def optimum(self) -> Float[np.ndarray, "p k"]:
         """The minimiser nearest to the start."""
-        residual = self.features.T @ (self.targets - self.features @ self.start) / len(self.features)
-        return self.start + np.linalg.lstsq(self.hessian, residual - self.ridge * self.start, rcond=1e-12)[0]
+        residual = (
+            self.features.T @ (self.targets - self.features @ self.start) / len(self.features)
+        )
+        return (
+            self.start
+            + np.linalg.lstsq(self.hessian, residual - self.ridge * self.start, rcond=1e-12)[0]
+        )
 
     def value(self, W: Any) -> Any:
         """F(W)."""
@@ -99,7 +113,9 @@ class LastLayer:
         return jnp.sum(misfit**2) / 2 + self.ridge * jnp.sum(W**2) / 2
 
 
-def curvature_along_gradient(objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"]) -> float:
+def curvature_along_gradient(
+    objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"]
+) -> float:
     r"""$g^\top\nabla^2F\,g/\|g\|^2$ in absolute value, at the start: a first guess at the smoothness."""
     gradient = jax.grad(objective)
 

@@ -44,11 +44,15 @@ def loss_named(loss: "str | Loss | PerExample", *, to_train: bool = True) -> Los
         found = LOSSES.get(str(loss).lower().replace("_", "-"))
     names = [name for name, one in LOSSES.items() if not (one.flat and to_train)]
     if found is None:
-        remedy = f"choose one of {', '.join(names)}, or give a function of one prediction and one target"
+        remedy = (
+            f"choose one of {', '.join(names)}, or give a function of one prediction and one target"
+        )
         raise UsageError("Unknown loss.", got=loss, remedy=remedy)
     if found.flat and to_train:
         remedy = f"train by a loss that bounds it (`logistic`, `cross-entropy`), or by one of {', '.join(names)}"
-        raise UsageError("This loss is flat: it has no slope to train by.", got=found.name, remedy=remedy)
+        raise UsageError(
+            "This loss is flat: it has no slope to train by.", got=found.name, remedy=remedy
+        )
     return found
 
 
@@ -66,13 +70,18 @@ def same_size(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n
 def classes(y: Real[np.ndarray, "n *k"], shape: Shape) -> Float[np.ndarray, "n *outputs"]:
     r"""Classes $0,\dots,K-1$, or rows of $K$ probabilities, as rows of probabilities."""
     if len(shape) != 1:
-        raise SubjectError("Cross-entropy needs a vector of one score a class.", got=f"predictions of shape {shape}")
+        raise SubjectError(
+            "Cross-entropy needs a vector of one score a class.",
+            got=f"predictions of shape {shape}",
+        )
     K = shape[0]
     if y[0].size == K and K > 1:
         return _probabilities(y.reshape(len(y), K))
     if y[0].size != 1:
         got = f"labels of shape {y.shape[1:]}, predictions of shape {shape}"
-        raise SubjectError("Cross-entropy needs one class per row, or one probability per class.", got=got)
+        raise SubjectError(
+            "Cross-entropy needs one class per row, or one probability per class.", got=got
+        )
     labels = y.reshape(len(y))
     outside = np.flatnonzero((labels != np.floor(labels)) | (labels < 0) | (labels >= K))
     if len(outside):

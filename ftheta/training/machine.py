@@ -30,7 +30,13 @@ class Evaluation:
 
     @classmethod
     def of(
-        cls, problem: Problem, params: Any, examples: Examples, validates: bool, metrics: Metrics, every: int
+        cls,
+        problem: Problem,
+        params: Any,
+        examples: Examples,
+        validates: bool,
+        metrics: Metrics,
+        every: int,
     ) -> "Evaluation":
         """`metrics` are functions `(predictions, targets) -> number` of all rows of `examples`."""
         look = jax.jit(partial(_look, problem, metrics))
@@ -39,11 +45,18 @@ class Evaluation:
             if getattr(value, "shape", None) != ():
                 got = f"shape {getattr(value, 'shape', type(value).__name__)}"
                 remedy = "average over the rows"
-                raise UsageError("A metric returns one number.", where=f"metrics[{name!r}]", got=got, remedy=remedy)
+                raise UsageError(
+                    "A metric returns one number.",
+                    where=f"metrics[{name!r}]",
+                    got=got,
+                    remedy=remedy,
+                )
         return cls(lambda params: look(params, examples.x, examples.y), validates, every)
 
 
-def _look(problem: Problem, metrics: Metrics, params: Any, x: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+def _look(
+    problem: Problem, metrics: Metrics, params: Any, x: Any, y: Any
+) -> tuple[Any, dict[str, Any]]:
     value, predictions = evaluate(problem, params, x, y)
     return value, {name: metric(predictions, y) for name, metric in metrics.items()}
 
@@ -64,7 +77,9 @@ class _Program:
         return cls(digest, (lowered.in_tree, lowered.out_tree), lowered)
 
 
-@lru_cache(maxsize=32)  # the next seed, or the next start, of the same problem need not be compiled again
+@lru_cache(
+    maxsize=32
+)  # the next seed, or the next start, of the same problem need not be compiled again
 def _compile(program: _Program) -> Any:
     return program.lowered.compile()
 
@@ -72,7 +87,9 @@ def _compile(program: _Program) -> Any:
 class Machine:
     """Everything here is a function of its arguments; states come and go."""
 
-    def __init__(self, model: Model, problem: Problem, examples: Examples, batches: Batches | None, seed: int) -> None:
+    def __init__(
+        self, model: Model, problem: Problem, examples: Examples, batches: Batches | None, seed: int
+    ) -> None:
         self.model = model
         self.problem = problem
         self.examples = examples
@@ -103,7 +120,11 @@ class Machine:
         return self._compiled(state, *self._data, self.rows(first, count), np.int32(count))
 
     def rows(self, first: int, count: int) -> BatchRows | None:
-        return None if self.batches is None else self.batches.rows(len(self.examples), self.seed, first, count)
+        return (
+            None
+            if self.batches is None
+            else self.batches.rows(len(self.examples), self.seed, first, count)
+        )
 
     def batch(self, step: int) -> tuple[Any, ...]:
         """The rows that one step sees."""
@@ -119,16 +140,25 @@ class Machine:
     def identity(self) -> dict[str, Any]:
         """What two runs must agree in for one to continue the other."""
         told = "all rows" if self.batches is None else repr(self.batches)
-        start = hashlib.sha256(b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(self.start.params)))
+        start = hashlib.sha256(
+            b"".join(np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(self.start.params))
+        )
         run = {"data": self.examples.fingerprint, "seed": self.seed, "batches": told}
-        return run | {"program": self._program.digest[:16], "initial network": start.hexdigest()[:16]}
+        return run | {
+            "program": self._program.digest[:16],
+            "initial network": start.hexdigest()[:16],
+        }
 
     @cached_property
     def _program(self) -> "_Program":
         started = time.perf_counter()
-        roll = lambda state, x, y, rows, count: self.problem.roll(state, x, y, rows, self.room, count)
+        roll = lambda state, x, y, rows, count: self.problem.roll(
+            state, x, y, rows, self.room, count
+        )
         state = self.device(self.start)
-        program = _Program.of(jax.jit(roll, donate_argnums=0), state, *self._data, self.rows(0, 0), np.int32(0))
+        program = _Program.of(
+            jax.jit(roll, donate_argnums=0), state, *self._data, self.rows(0, 0), np.int32(0)
+        )
         self.compile_seconds += time.perf_counter() - started
         return program
 

@@ -57,7 +57,9 @@ def max_margin(z: Float[np.ndarray, "n d"]) -> Margin | None:
     return None if least <= 0 else Margin(w / least, u, enclosed_margin(z, w, u))
 
 
-def enclosed_margin(z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"], u: Float[np.ndarray, "n"]) -> Enclosure:
+def enclosed_margin(
+    z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"], u: Float[np.ndarray, "n"]
+) -> Enclosure:
     """The largest margin between what w attains and what the multipliers u allow: in rationals, if there are few."""
     if z.size > EXACT_ENTRIES:
         lo = float((z @ w).min() / np.linalg.norm(w))
@@ -80,7 +82,9 @@ def _root(q: Fraction) -> Enclosure:
     """The square root of a rational, enclosed."""
     shift = 1 << 120
     whole = isqrt(int(q * shift * shift))
-    return Enclosure.between(Enclosure.exact(Fraction(whole, shift)).lo, Enclosure.exact(Fraction(whole + 1, shift)).hi)
+    return Enclosure.between(
+        Enclosure.exact(Fraction(whole, shift)).lo, Enclosure.exact(Fraction(whole + 1, shift)).hi
+    )
 
 
 def separates(z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"]) -> bool:
@@ -88,7 +92,9 @@ def separates(z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"]) -> bool:
     if z.size > EXACT_ENTRIES:
         return bool((z @ w > 1e-9 * np.abs(z) @ np.abs(w)).all())
     W = [Fraction(v) for v in w.tolist()]
-    return all(sum((Fraction(a) * b for a, b in zip(row, W)), Fraction(0)) > 0 for row in z.tolist())
+    return all(
+        sum((Fraction(a) * b for a, b in zip(row, W)), Fraction(0)) > 0 for row in z.tolist()
+    )
 
 
 def logistic_flow(
@@ -104,11 +110,15 @@ def logistic_flow(
     def speed(now: float, theta: np.ndarray) -> np.ndarray:
         return np.exp(now - np.logaddexp(0.0, z @ theta)) @ z / len(z)
 
-    found = solve_ivp(speed, (0.0, until), np.zeros(z.shape[1]), "LSODA", t_eval=s, rtol=1e-9, atol=1e-10)
+    found = solve_ivp(
+        speed, (0.0, until), np.zeros(z.shape[1]), "LSODA", t_eval=s, rtol=1e-9, atol=1e-10
+    )
     return found.t, found.y.T
 
 
-def direction_error(theta: Float[np.ndarray, "t d"], direction: Float[np.ndarray, "d"]) -> Float[np.ndarray, "t"]:
+def direction_error(
+    theta: Float[np.ndarray, "t d"], direction: Float[np.ndarray, "d"]
+) -> Float[np.ndarray, "t"]:
     r"""$\|\theta/\|\theta\|-\hat w/\|\hat w\|\|$ for each row."""
     size = np.linalg.norm(theta, axis=-1, keepdims=True)
     unit = np.divide(theta, size, out=np.full_like(theta, inf), where=size > 0)

@@ -39,7 +39,11 @@ def _at(step: Step, k: Any) -> Any:
 
 def steepest(step: Step, name: str = "gradient descent") -> Method:
     r"""$\theta_{k+1}=\theta_k-\tau_kg_k$: gradient descent, or the sub-gradient method where $F$ has kinks."""
-    return Method(name, _nothing, lambda theta, memory, k, gradient: (theta - _at(step, k) * gradient(theta), memory))
+    return Method(
+        name,
+        _nothing,
+        lambda theta, memory, k, gradient: (theta - _at(step, k) * gradient(theta), memory),
+    )
 
 
 def line_search() -> Method:
@@ -49,7 +53,9 @@ def line_search() -> Method:
         g, bent = jax.jvp(gradient, (theta,), (gradient(theta),))
         slope = jnp.vdot(g, g)
         curvature = jnp.vdot(g, bent)
-        return theta - jnp.where(slope > 0, slope / jnp.where(slope > 0, curvature, 1.0), 0.0) * g, memory
+        return theta - jnp.where(
+            slope > 0, slope / jnp.where(slope > 0, curvature, 1.0), 0.0
+        ) * g, memory
 
     return Method("exact line search", _nothing, move)
 
@@ -83,7 +89,11 @@ def constant_nesterov(step: float, momentum: float) -> Method:
 def proximal(step: float, prox: Prox, name: str = "forward–backward") -> Method:
     r"""$\theta_{k+1}=\mathrm{prox}_{\tau g}(\theta_k-\tau\nabla f(\theta_k))$; `prox(point, step)` is the map
     $\mathrm{prox}_{\tau g}$."""
-    return Method(name, _nothing, lambda theta, memory, k, gradient: (prox(theta - step * gradient(theta), step), ()))
+    return Method(
+        name,
+        _nothing,
+        lambda theta, memory, k, gradient: (prox(theta - step * gradient(theta), step), ()),
+    )
 
 
 def accelerated_gradient(step: float, prox: Prox | None = None) -> Method:
@@ -109,10 +119,14 @@ def adaptive(rule: Adam) -> Method:
         update, memory = rule.step(gradient(theta), k + 1, memory, TRACED)
         return theta + update, memory
 
-    return Method("AMSGrad" if rule.amsgrad else "Adam", lambda theta: rule.begin(jnp.zeros_like(theta)), move)
+    return Method(
+        "AMSGrad" if rule.amsgrad else "Adam", lambda theta: rule.begin(jnp.zeros_like(theta)), move
+    )
 
 
-def any_optimiser(optimiser: "str | optax.GradientTransformation", step: float | None = None) -> Method:
+def any_optimiser(
+    optimiser: "str | optax.GradientTransformation", step: float | None = None
+) -> Method:
     """A name of `optimisers.OPTIMISERS` with its step, or any optax transformation."""
     name, transformation = optimiser_named(optimiser, step)
 

@@ -37,13 +37,19 @@ def model_of(net: Any, dtype: Any = None) -> Model:
     """An equinox module, a `Network`, a `Description` or a pair `(params, apply)`, with parameters of one dtype."""
     if isinstance(net, Description):
         model = _model_of_description("network", net)
-    elif hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape"):  # a Network
+    elif (
+        hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape")
+    ):  # a Network
         model = _network(net)
-    elif "equinox" in sys.modules and isinstance(net, sys.modules["equinox"].Module):  # slow to import
+    elif "equinox" in sys.modules and isinstance(
+        net, sys.modules["equinox"].Module
+    ):  # slow to import
         model = _split(type(net).__name__, net, lambda module, x: module(x), lambda module: module)
     elif isinstance(net, tuple) and len(net) == 2 and callable(net[1]):
         params, apply = net
-        model = _split(getattr(apply, "__name__", "network"), params, apply, lambda trained: (trained, apply))
+        model = _split(
+            getattr(apply, "__name__", "network"), params, apply, lambda trained: (trained, apply)
+        )
     else:
         raise UsageError(
             "It is not clear how to train this object.",
@@ -56,10 +62,18 @@ def model_of(net: Any, dtype: Any = None) -> Model:
 def _model_of_description(name: str, description: Description) -> Model:
     def rebuild(params: Any) -> Description:
         layers = zip(params, description.layers)
-        return Description(tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers))
+        return Description(
+            tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers)
+        )
 
-    paths = tuple(f"{part} of layer {i}" for i in range(1, len(description.layers) + 1) for part in ("weight", "bias"))
-    return Model(name, description.apply, description.params, rebuild, paths, (description.widths[0],))
+    paths = tuple(
+        f"{part} of layer {i}"
+        for i in range(1, len(description.layers) + 1)
+        for part in ("weight", "bias")
+    )
+    return Model(
+        name, description.apply, description.params, rebuild, paths, (description.widths[0],)
+    )
 
 
 def _network(net: Any) -> Model:
@@ -69,7 +83,9 @@ def _network(net: Any) -> Model:
 
         def rebuild(params: Any) -> Any:
             description = inner.rebuild(params)
-            return replace(net, apply=description.apply, params=description.params, description=description)
+            return replace(
+                net, apply=description.apply, params=description.params, description=description
+            )
 
         return replace(inner, rebuild=rebuild)
     made_of = getattr(net.apply, "__self__", None)
@@ -78,7 +94,12 @@ def _network(net: Any) -> Model:
     if isinstance(made_of, PartlyBiased) and net.apply == made_of.apply:
         return _partly_biased(net, made_of)
     wide = lambda params: jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
-    model = _split(net.name, net.params, net.apply, lambda params: replace(net, params=wide(params), description=None))
+    model = _split(
+        net.name,
+        net.params,
+        net.apply,
+        lambda params: replace(net, params=wide(params), description=None),
+    )
     return replace(model, shape=net.input_shape)
 
 
@@ -88,7 +109,9 @@ def _behind_scaling(net: Any, made_of: ScaledLayers) -> Model:
 
     def rebuild(params: Any) -> Any:
         trained = ScaledLayers(made_of.scaling, inner.rebuild(params))
-        return replace(net, apply=trained.apply, params=trained.params, description=trained.folded_layers)
+        return replace(
+            net, apply=trained.apply, params=trained.params, description=trained.folded_layers
+        )
 
     return replace(inner, apply=made_of.apply, params=net.params, rebuild=rebuild)
 
@@ -99,19 +122,28 @@ def _partly_biased(net: Any, made_of: PartlyBiased) -> Model:
     def rebuild(params: Any) -> Any:
         numbers = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), params)
         trained = type(net).described(made_of.with_params(numbers), net.name)
-        return replace(net, apply=trained.apply, params=trained.params, description=trained.description)
+        return replace(
+            net, apply=trained.apply, params=trained.params, description=trained.description
+        )
 
     model = _split(net.name, net.params, net.apply, rebuild)
     return replace(model, shape=net.input_shape)
 
 
-def _split(name: str, tree: Any, apply: Callable[[Any, Any], Any], rebuild: Callable[[Any], Any]) -> Model:
+def _split(
+    name: str, tree: Any, apply: Callable[[Any, Any], Any], rebuild: Callable[[Any], Any]
+) -> Model:
     """Real arrays are trained; everything else in the tree stays as it is."""
     import equinox as eqx
 
-    trained = lambda leaf: isinstance(leaf, (np.ndarray, jax.Array)) and jax.numpy.issubdtype(leaf.dtype, np.inexact)
+    trained = lambda leaf: (
+        isinstance(leaf, (np.ndarray, jax.Array)) and jax.numpy.issubdtype(leaf.dtype, np.inexact)
+    )
     params, rest = eqx.partition(tree, trained)
-    paths = tuple(jax.tree_util.keystr(path).lstrip(".") for path, _ in jax.tree_util.tree_leaves_with_path(params))
+    paths = tuple(
+        jax.tree_util.keystr(path).lstrip(".")
+        for path, _ in jax.tree_util.tree_leaves_with_path(params)
+    )
     join = lambda p: eqx.combine(p, rest)
     return Model(name, lambda p, x: apply(join(p), x), params, lambda p: rebuild(join(p)), paths)
 
@@ -126,14 +158,23 @@ def _cast_params(model: Model, dtype: Any) -> Any:
     except TypeError:
         real = False
     if not real:
-        raise UsageError("Parameters are trained in floating point.", got=f"dtype={dtype}", remedy="float32 or float64")
+        raise UsageError(
+            "Parameters are trained in floating point.",
+            got=f"dtype={dtype}",
+            remedy="float32 or float64",
+        )
     params = jax.tree.map(lambda leaf: np.asarray(leaf, dtype), model.params)
     for path, leaf in zip(model.paths, jax.tree.leaves(params)):
         if leaf.dtype.kind != "f":
             raise SubjectError(
-                "Only real parameters are trained.", where=path, got=leaf.dtype, remedy="give dtype=float32"
+                "Only real parameters are trained.",
+                where=path,
+                got=leaf.dtype,
+                remedy="give dtype=float32",
             )
         if not np.isfinite(leaf).all():
             remedy = "initialise or repair the weights"
-            raise SubjectError("A parameter is not finite.", where=f"{model.name}: {path}", remedy=remedy)
+            raise SubjectError(
+                "A parameter is not finite.", where=f"{model.name}: {path}", remedy=remedy
+            )
     return params

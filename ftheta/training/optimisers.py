@@ -45,7 +45,11 @@ def optimiser_named(
 
     if isinstance(optimiser, optax.GradientTransformation):
         if step is not None:
-            raise UsageError("An optax optimiser has its own step.", got=f"step={step}", remedy="leave `step` out")
+            raise UsageError(
+                "An optax optimiser has its own step.",
+                got=f"step={step}",
+                remedy="leave `step` out",
+            )
         return "an optax optimiser", optax.with_extra_args_support(optimiser)
     if not isinstance(optimiser, str) or optimiser.lower() not in OPTIMISERS:
         remedy = f"choose one of {', '.join(OPTIMISERS)}, or give an optax transformation such as optax.lion(1e-4)"
@@ -54,7 +58,9 @@ def optimiser_named(
     size = usual if step is None else step
     real = isinstance(size, (int, float)) and not isinstance(size, bool)
     if not callable(size) and not (real and isfinite(size) and size > 0):
-        raise UsageError("The step must be a positive number.", got=size, remedy="give a step such as 1e-3")
+        raise UsageError(
+            "The step must be a positive number.", got=size, remedy="give a step such as 1e-3"
+        )
     told = "a schedule of steps" if callable(size) else f"step {size:g}"
     made = getattr(optax, maker)(size, **options)
     made = optax.flatten(made) if parameters < FLAT else made

@@ -59,11 +59,15 @@ class Problem:
 
     def start(self, params: Any) -> State:
         memory = self.optimiser.init(params)
-        return State(params, memory if self.robust is None else Counted(jnp.zeros((), jnp.int32), memory))
+        return State(
+            params, memory if self.robust is None else Counted(jnp.zeros((), jnp.int32), memory)
+        )
 
     def risk(self, params: Any, x: Any, y: Any, valid: Any = None) -> jax.Array:
         """The mean loss over the rows, or over those that are valid."""
-        return _mean(jax.vmap(lambda row, target: self.loss(self.apply(params, row), target))(x, y), valid)
+        return _mean(
+            jax.vmap(lambda row, target: self.loss(self.apply(params, row), target))(x, y), valid
+        )
 
     def trained_risk(self, state: State) -> Callable[..., jax.Array]:
         """What the step from this state decreases, as a function like `risk`."""
@@ -73,7 +77,9 @@ class Problem:
         step = state.optimiser.steps
         return lambda params, x, y, valid=None: _mean(robust(params, x, y, step), valid)
 
-    def train_step(self, state: State, x: Any, y: Any, valid: Any = None) -> tuple[State, jax.Array, jax.Array]:
+    def train_step(
+        self, state: State, x: Any, y: Any, valid: Any = None
+    ) -> tuple[State, jax.Array, jax.Array]:
         r"""One step on these rows: the new state, and the loss and gradient norm at the old one."""
         import optax
 
@@ -89,7 +95,9 @@ class Problem:
         norm = optax.tree.norm(gradient) if self.norms else jnp.zeros((), value.dtype)
         return State(optax.apply_updates(state.params, updates), memory), value, norm
 
-    def roll(self, state: State, x: Any, y: Any, rows: BatchRows | None, room: int, count: Any) -> Chunk:
+    def roll(
+        self, state: State, x: Any, y: Any, rows: BatchRows | None, room: int, count: Any
+    ) -> Chunk:
         """`count` ≤ `room` steps. `rows` says which rows each step sees; without it every step sees all of them."""
         x = jnp.asarray(x)
         y = jnp.asarray(y)
@@ -99,14 +107,19 @@ class Problem:
             if rows is None:
                 batch = (x, y)
             else:
-                batch = (*_gather(pick(rows.numbers), x, y), None if rows.valid is None else pick(rows.valid))
+                batch = (
+                    *_gather(pick(rows.numbers), x, y),
+                    None if rows.valid is None else pick(rows.valid),
+                )
             new, value, norm = self.train_step(chunk.state, *batch)
             norms = chunk.gradients.at[k].set(norm) if self.norms else chunk.gradients
             return Chunk(new, chunk.losses.at[k].set(value), norms)
 
         risk = jax.eval_shape(self.risk, state.params, x, y)
         empty = jnp.zeros(room, risk.dtype)
-        return jax.lax.fori_loop(0, count, body, Chunk(state, empty, empty if self.norms else empty[:0]))
+        return jax.lax.fori_loop(
+            0, count, body, Chunk(state, empty, empty if self.norms else empty[:0])
+        )
 
 
 def _mean(losses: Any, valid: Any) -> jax.Array:
@@ -119,7 +132,9 @@ def _mean(losses: Any, valid: Any) -> jax.Array:
 def _gather(numbers: Any, *tables: Any) -> tuple[Any, ...]:
     """These rows of the tables, one after the other: XLA would give `table[numbers]` to all threads at every step,
     which costs more than the copying and, on a small network, a quarter of the step."""
-    row = lambda i: tuple(jax.lax.dynamic_index_in_dim(table, i, keepdims=False) for table in tables)
+    row = lambda i: tuple(
+        jax.lax.dynamic_index_in_dim(table, i, keepdims=False) for table in tables
+    )
     return jax.lax.map(row, numbers)
 
 
@@ -130,7 +145,9 @@ def evaluate(problem: Problem, params: Any, x: Any, y: Any) -> tuple[jax.Array, 
         prediction = problem.apply(params, row[0])
         return problem.loss(prediction, row[1]), prediction
 
-    losses, predictions = jax.vmap(one)((x, y)) if len(x) <= BLOCK else jax.lax.map(one, (x, y), batch_size=BLOCK)
+    losses, predictions = (
+        jax.vmap(one)((x, y)) if len(x) <= BLOCK else jax.lax.map(one, (x, y), batch_size=BLOCK)
+    )
     return jnp.mean(losses), predictions
 
 
@@ -150,7 +167,9 @@ def is_key(leaf: Any) -> bool:
 
 def on_host(tree: Any) -> Any:
     """A copy in NumPy: what survives when the buffers on the device are given to the next chunk."""
-    return jax.tree.map(lambda leaf: np.array(jax.random.key_data(leaf) if is_key(leaf) else leaf), tree)
+    return jax.tree.map(
+        lambda leaf: np.array(jax.random.key_data(leaf) if is_key(leaf) else leaf), tree
+    )
 
 
 def on_device(tree: Any, like: Any) -> Any:
@@ -159,6 +178,7 @@ def on_device(tree: Any, like: Any) -> Any:
     def bring(leaf: Any, model: Any) -> Any:
         if is_key(model):
             return jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(model))
-        return jax.device_put(leaf, may_alias=False)  # the buffer will be given away, the array stays
+        # the buffer will be given away, the array stays
+        return jax.device_put(leaf, may_alias=False)
 
     return jax.tree.map(bring, tree, like)

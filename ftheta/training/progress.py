@@ -38,7 +38,9 @@ def draw_bar(step: int, steps: int, loss: float, rate: float) -> str:
     full = BAR * step // max(steps, 1)
     left = (steps - step) / rate if rate > 0 else 0.0
     bar = "█" * full + "░" * (BAR - full)
-    return f"{bar} {step:,} of {steps:,} · loss {loss:.4g} · {rate:,.0f} steps/s · {_clock(left)} left"
+    return (
+        f"{bar} {step:,} of {steps:,} · loss {loss:.4g} · {rate:,.0f} steps/s · {_clock(left)} left"
+    )
 
 
 def _clock(seconds: float) -> str:

@@ -41,7 +41,9 @@ def train_all(apply: Any, loss: Any, rule: Rule, runs: list[Any], steps: int, st
 
 
 @lru_cache(maxsize=16)  # compiling takes longer than running
-def _program(apply: Any, loss: Any, rule: Rule, steps: int, many: bool, hurry: bool) -> Callable[..., Chunk]:
+def _program(
+    apply: Any, loss: Any, rule: Rule, steps: int, many: bool, hurry: bool
+) -> Callable[..., Chunk]:
     def one(params: Any, x: Any, y: Any, size: Any) -> Chunk:
         problem = Problem(apply, loss, optax.with_extra_args_support(rule(size)))
         return problem.roll(problem.start(params), x, y, None, steps, steps)
@@ -51,7 +53,9 @@ def _program(apply: Any, loss: Any, rule: Rule, steps: int, many: bool, hurry: b
     return jax.jit(race, compiler_options=dict(quick_compiler_options()) if hurry else None)
 
 
-def at_best_step(losses: Float[np.ndarray, "sizes seeds steps"]) -> Float[np.ndarray, "seeds steps"]:
+def at_best_step(
+    losses: Float[np.ndarray, "sizes seeds steps"],
+) -> Float[np.ndarray, "seeds steps"]:
     """Of losses (step sizes, seeds, steps), the courses with the lowest mean end: (seeds, steps). Not numbers where the
     best step is an end of the grid: a better one may lie beyond, and a comparison would not be fair."""
     ends = np.where(np.isfinite(losses[..., -1]), losses[..., -1], np.inf).mean(axis=1)

@@ -19,13 +19,18 @@ def descent_bound(
     return smoothness * radius**2 / (4 * k * step + 2)
 
 
-def accelerated_bound(smoothness: float, radius: float, k: Real[np.ndarray, "*k"]) -> Float[np.ndarray, "*k"]:
+def accelerated_bound(
+    smoothness: float, radius: float, k: Real[np.ndarray, "*k"]
+) -> Float[np.ndarray, "*k"]:
     r"""$\frac{2LR^2}{(k+1)^2}$ for Nesterov's method and FISTA with $\tau=\frac1L$."""
     return 2 * smoothness * radius**2 / (k + 1) ** 2
 
 
 def largest_ratio(
-    excess: Float[np.ndarray, "k"], bound: Float[np.ndarray, "k"], size: float, errors: np.ndarray | float = 0.0
+    excess: Float[np.ndarray, "k"],
+    bound: Float[np.ndarray, "k"],
+    size: float,
+    errors: np.ndarray | float = 0.0,
 ) -> Enclosure:
     r"""$\max_k$ excess/bound over all $k$, in float64.
 

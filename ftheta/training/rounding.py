@@ -18,7 +18,9 @@ ROUNDING = 1e-13  # of the size of the numbers, where a program has no evaluatio
 
 
 def value_errors(
-    objective: Callable[[Any], Any], points: Float[np.ndarray, "k *shape"], values: Float[np.ndarray, "k"]
+    objective: Callable[[Any], Any],
+    points: Float[np.ndarray, "k *shape"],
+    values: Float[np.ndarray, "k"],
 ) -> Float[np.ndarray, "k"]:
     r"""For each row of `points` a bound of $|v_k-F(\theta_k)|$, where `values` holds the $v_k$.
 
@@ -41,7 +43,9 @@ def step_errors(
     step = jax.vmap(lambda theta, tau: theta - tau * jax.grad(objective)(theta), (0, None))
     found = enclose(step, points[:-1], tau)
     if found is None:
-        return np.full(len(rows) - 1, ROUNDING * float(np.linalg.norm(rows, axis=1).max(initial=0.0)))
+        return np.full(
+            len(rows) - 1, ROUNDING * float(np.linalg.norm(rows, axis=1).max(initial=0.0))
+        )
     lo, hi = (end.reshape(len(rows) - 1, -1) for end in (found.lo, found.hi))
     off = np.maximum(hi - rows[1:], rows[1:] - lo)
     length = np.sqrt((off**2).sum(1))
@@ -75,7 +79,10 @@ def enclosed_excess(
 
 
 def enclosed_distance(
-    objective: Callable[[Any], Any], start: Float[np.ndarray, "*shape"], centre: Float[np.ndarray, "*shape"], tau: float
+    objective: Callable[[Any], Any],
+    start: Float[np.ndarray, "*shape"],
+    centre: Float[np.ndarray, "*shape"],
+    tau: float,
 ) -> Enclosure:
     r"""$\|\theta_1-c\|$ after one step of gradient descent from `start`, in intervals; $c$ is the `centre`."""
 

@@ -23,13 +23,16 @@ from .progress import Line
 from .stopping import Best, End, Stop, first_end, say_out_of_patience
 from .trouble import Trouble, locate
 
-CHUNK_SECONDS = 0.5  # between two looks at the clock, the keyboard and the rules; each look costs up to 15 ms
+# between two looks at the clock, the keyboard and the rules; each look costs up to 15 ms
+CHUNK_SECONDS = 0.5
 
 
 class Watching(Protocol):
     """What looks at a run from time to time: `ft.watch()`."""
 
-    def follow_fit(self, step: int, loss: float, machine: Machine, params: Any, step_size: float | None) -> None:
+    def follow_fit(
+        self, step: int, loss: float, machine: Machine, params: Any, step_size: float | None
+    ) -> None:
         """After `step` steps, with the loss of the last and the step size of plain gradient descent."""
         ...
 
@@ -67,7 +70,9 @@ def run(machine: Machine, plan: Plan, saved: Saved) -> "Fit":
     """Continue from `saved` until the plan ends it."""
     if saved.step > plan.steps:
         got = f"steps={plan.steps:,}, {saved.step:,} are done"
-        raise UsageError("The run has gone further than that.", got=got, remedy="`steps` counts from the start")
+        raise UsageError(
+            "The run has gone further than that.", got=got, remedy="`steps` counts from the start"
+        )
     return _Run(machine, plan, saved).go()
 
 
@@ -106,7 +111,9 @@ class _Run:
 
     def _watch(self, loss: float) -> None:
         if self.plan.watch is not None and self.trouble is None:
-            self.plan.watch.follow_fit(self.at.step, loss, self.machine, self.at.state.params, self.plan.step_size)
+            self.plan.watch.follow_fit(
+                self.at.step, loss, self.machine, self.at.state.params, self.plan.step_size
+            )
 
     @property
     def seconds(self) -> float:
@@ -119,9 +126,17 @@ class _Run:
         evaluation = self.plan.evaluation
         if self.ended is not None:
             return self.ended
-        if evaluation is not None and step % evaluation.every == 0 and self.recorder.last_evaluation < step:
+        if (
+            evaluation is not None
+            and step % evaluation.every == 0
+            and self.recorder.last_evaluation < step
+        ):
             self._evaluate(evaluation, state)
-            if evaluation.validates and stop.patience is not None and step - self.at.best.step >= stop.patience:
+            if (
+                evaluation.validates
+                and stop.patience is not None
+                and step - self.at.best.step >= stop.patience
+            ):
                 return End(step, say_out_of_patience(stop.patience))
         if step >= self.plan.steps:
             return End(step, f"{self.plan.steps:,} steps")
@@ -132,9 +147,13 @@ class _Run:
     def _evaluate(self, evaluation: Evaluation, state: State) -> None:
         value, metrics = evaluation.look(state.params)
         validation = float(value) if evaluation.validates else None
-        self.recorder.record_evaluation(self.at.step, validation, {name: float(v) for name, v in metrics.items()})
+        self.recorder.record_evaluation(
+            self.at.step, validation, {name: float(v) for name, v in metrics.items()}
+        )
         if validation is not None:
-            self.at = self.at._replace(best=self.at.best.after(np.array([validation]), self.at.step))
+            self.at = self.at._replace(
+                best=self.at.best.after(np.array([validation]), self.at.step)
+            )
 
     def _chunk(self, state: State) -> tuple[State, float]:
         """A chunk of steps from the committed point, committed up to its end or to where a rule or trouble ends it."""
@@ -174,14 +193,22 @@ class _Run:
         evaluation = self.plan.evaluation
         if stop.seconds is not None:
             seconds = min(seconds, stop.seconds - self.seconds)
-        count = min(max(int(self.pace * seconds), 1), self.machine.room, self.plan.steps - self.at.step)
-        return count if evaluation is None else min(count, evaluation.every - self.at.step % evaluation.every)
+        count = min(
+            max(int(self.pace * seconds), 1), self.machine.room, self.plan.steps - self.at.step
+        )
+        return (
+            count
+            if evaluation is None
+            else min(count, evaluation.every - self.at.step % evaluation.every)
+        )
 
     def _replay(self, count: int) -> State:
         """The state `count` steps after the committed point."""
         if count == 0:
             return self.at.state
-        return on_host(self.machine.roll(self.machine.device(self.at.state), self.at.step, count).state)
+        return on_host(
+            self.machine.roll(self.machine.device(self.at.state), self.at.step, count).state
+        )
 
     def _find_trouble(self, losses: np.ndarray) -> tuple[Trouble, int, State]:
         """Replay the chunk step by step: the trouble, how many steps went well, and the last finite state."""
@@ -197,9 +224,15 @@ class _Run:
         while True:
             chunk = machine.roll(machine.device(now), first + k, 1)
             after = on_host(chunk.state)
-            if not (np.isfinite(np.asarray(chunk.losses)[0]) and finite(after.params)) or k + 1 >= len(losses):
+            if not (
+                np.isfinite(np.asarray(chunk.losses)[0]) and finite(after.params)
+            ) or k + 1 >= len(losses):
                 batch = machine.batch(first + k)
-                return locate(machine.model, machine.problem, (before, now, after), first + k, batch), k, now
+                return (
+                    locate(machine.model, machine.problem, (before, now, after), first + k, batch),
+                    k,
+                    now,
+                )
             before = now
             now = after
             k = k + 1
@@ -208,7 +241,13 @@ class _Run:
         return self.recorder.history(self.at.step, np.dtype(float))
 
     def _save(self) -> Saved:
-        return Saved(self.at.step, self.at.state, self._history(), self.at.best, self.saved.seconds + self.seconds)
+        return Saved(
+            self.at.step,
+            self.at.state,
+            self._history(),
+            self.at.best,
+            self.saved.seconds + self.seconds,
+        )
 
     def _keep(self, at_once: bool = False) -> None:
         place = self.plan.checkpoint
@@ -276,7 +315,8 @@ class Fit:
         rules = self._plan.stop if stop is None else stop
         if rules.gradient is not None and not self._machine.problem.norms:
             raise UsageError(
-                "Gradient norms were not recorded.", remedy="call fit with Stop(gradient=…) from the start"
+                "Gradient norms were not recorded.",
+                remedy="call fit with Stop(gradient=…) from the start",
             )
         plan = replace(self._plan, steps=self._plan.steps if steps is None else steps, stop=rules)
         with jax.enable_x64(True):
@@ -284,16 +324,27 @@ class Fit:
 
     def save(self, path: str | Path) -> None:
         """Write the network as a weight list that `ftheta.load` reads."""
-        description = self.network if isinstance(self.network, Description) else getattr(self.network, "description", 0)
+        description = (
+            self.network
+            if isinstance(self.network, Description)
+            else getattr(self.network, "description", 0)
+        )
         if not isinstance(description, Description):
             remedy = "save the parameters with the library that made the network"
-            raise SubjectError("Only lists of layers are written.", got=type(self.network).__name__, remedy=remedy)
+            raise SubjectError(
+                "Only lists of layers are written.", got=type(self.network).__name__, remedy=remedy
+            )
         save_description(description, Path(path))
 
     @property
     def document(self) -> dict[str, Any]:
         """The run as plain values, for JSON."""
-        told = {"steps": self.steps, "loss": self.loss, "stopped_by": self.stopped_by, "interrupted": self.interrupted}
+        told = {
+            "steps": self.steps,
+            "loss": self.loss,
+            "stopped_by": self.stopped_by,
+            "interrupted": self.interrupted,
+        }
         told |= {"seconds": self.seconds, "compile_seconds": self.compile_seconds}
         return told | {"trouble": None if self.trouble is None else str(self.trouble)}
 
@@ -301,9 +352,13 @@ class Fit:
         model = self._machine.model
         n = len(self._machine.examples)
         losses = self.history.loss
-        size = "all rows" if self._machine.batches is None else f"{self._machine.batches.size:,} rows"
+        size = (
+            "all rows" if self._machine.batches is None else f"{self._machine.batches.size:,} rows"
+        )
         went = f"loss {losses[0]:.4g} → {losses[-1]:.4g}" if len(losses) else "no loss recorded"
-        rate = f", {self.steps / self.seconds:,.0f} steps/s" if self.seconds > 0 and self.steps else ""
+        rate = (
+            f", {self.steps / self.seconds:,.0f} steps/s" if self.seconds > 0 and self.steps else ""
+        )
         lines = [
             f"{model.name} ({model.parameters:,} parameters) on {self._machine.examples.name} ({n:,} rows)",
             f"  {self._plan.told}, {size} per step",

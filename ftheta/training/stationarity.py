@@ -20,11 +20,15 @@ ROUNDING = 1e-13
 
 
 def smoothness_on_box(
-    objective: Callable[[Any], Any], lo: Float[np.ndarray, "*shape"], hi: Float[np.ndarray, "*shape"]
+    objective: Callable[[Any], Any],
+    lo: Float[np.ndarray, "*shape"],
+    hi: Float[np.ndarray, "*shape"],
 ) -> float | None:
     r"""A bound on $\|\nabla^2F\|_2$ over a box in interval arithmetic (by row sums); none where it is out of reach."""
     try:
-        box: Any = intervals(trace(jax.hessian(objective), lo, fold_rounded=False), Interval(lo, hi)).outputs
+        box: Any = intervals(
+            trace(jax.hessian(objective), lo, fold_rounded=False), Interval(lo, hi)
+        ).outputs
     except GraphError:
         return None
     entries = np.maximum(np.abs(box.lo), np.abs(box.hi)).reshape(lo.size, lo.size)

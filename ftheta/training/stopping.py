@@ -22,8 +22,12 @@ class Stop:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if value is not None and not (np.isfinite(value) and (field.name == "loss" or value >= 0)):
-                raise UsageError("A stopping rule needs a finite number.", where=f"Stop.{field.name}", got=value)
+            if value is not None and not (
+                np.isfinite(value) and (field.name == "loss" or value >= 0)
+            ):
+                raise UsageError(
+                    "A stopping rule needs a finite number.", where=f"Stop.{field.name}", got=value
+                )
 
 
 class Best(NamedTuple):
@@ -47,23 +51,34 @@ class End(NamedTuple):
 
 
 def first_end(
-    stop: Stop, best: Best | None, losses: Float[np.ndarray, "k"], gradients: Float[np.ndarray, "g"], first: int
+    stop: Stop,
+    best: Best | None,
+    losses: Float[np.ndarray, "k"],
+    gradients: Float[np.ndarray, "g"],
+    first: int,
 ) -> End | None:
     """The earliest end within a chunk whose step `first + k` had loss `losses[k]`; `best` is None where another loss
     than these decides about patience."""
     ends = []
     if stop.loss is not None:
-        ends += [End(first + int(k), f"loss at most {stop.loss:g}") for k in np.flatnonzero(losses <= stop.loss)[:1]]
+        ends += [
+            End(first + int(k), f"loss at most {stop.loss:g}")
+            for k in np.flatnonzero(losses <= stop.loss)[:1]
+        ]
     if stop.gradient is not None:
         small = np.flatnonzero(gradients <= stop.gradient)[:1]
         ends += [End(first + int(k), f"gradient norm at most {stop.gradient:g}") for k in small]
     if stop.patience is not None and best is not None:
-        late = np.flatnonzero(first + np.arange(len(losses)) - last_improvement(best, losses, first) >= stop.patience)
+        late = np.flatnonzero(
+            first + np.arange(len(losses)) - last_improvement(best, losses, first) >= stop.patience
+        )
         ends += [End(first + int(k), say_out_of_patience(stop.patience)) for k in late[:1]]
     return min(ends, default=None, key=lambda end: end.step)
 
 
-def last_improvement(best: Best, losses: Float[np.ndarray, "k"], first: int) -> Int[np.ndarray, "k"]:
+def last_improvement(
+    best: Best, losses: Float[np.ndarray, "k"], first: int
+) -> Int[np.ndarray, "k"]:
     """For each step of a chunk, the latest step up to it whose loss was smaller than all before."""
     before = np.minimum.accumulate(np.concatenate([[best.loss], losses]))[:-1]
     steps = np.where(losses < before, first + np.arange(len(losses)), best.step)

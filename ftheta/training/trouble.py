@@ -32,11 +32,17 @@ class Trouble:
 
     def __str__(self) -> str:
         place = f" ({self.source})" if self.source else ""
-        return f"the {self.what} of step {self.step:,} is not finite, first at the {self.layer}{place}"
+        return (
+            f"the {self.what} of step {self.step:,} is not finite, first at the {self.layer}{place}"
+        )
 
 
 def locate(
-    model: Model, problem: Problem, states: tuple[State | None, State, State], step: int, batch: Batch
+    model: Model,
+    problem: Problem,
+    states: tuple[State | None, State, State],
+    step: int,
+    batch: Batch,
 ) -> Trouble:
     """The trouble of a step that leads from the second state to the third; the first is the one before them."""
     before, now, after = states
@@ -52,7 +58,11 @@ def locate(
 
 
 def _first(model: Model, tree: Any, last: bool = False) -> str:
-    wrong = [path for path, leaf in zip(model.paths, jax.tree.leaves(tree)) if not np.isfinite(leaf).all()]
+    wrong = [
+        path
+        for path, leaf in zip(model.paths, jax.tree.leaves(tree))
+        if not np.isfinite(leaf).all()
+    ]
     return (wrong[-1] if last else wrong[0]) if wrong else "optimiser"
 
 
@@ -73,14 +83,18 @@ def _told(node: Node) -> str:
     return f"{node.label or node.primitive} at {node.source}"
 
 
-def _first_node(f: Callable[..., Any], before: Any, now: Any, rest: Batch) -> tuple[Graph, Node] | None:
+def _first_node(
+    f: Callable[..., Any], before: Any, now: Any, rest: Batch
+) -> tuple[Graph, Node] | None:
     """The first node of `f(params, *rest)` that is not finite now and was before, if there is one."""
     try:
         graph = trace(f, now, *rest)
     except GraphError:  # a program that has no graph still has a step
         return None
     usual = set() if before is None else {node.id for node in _infinite(graph, before, rest)}
-    return next(((graph, node) for node in _infinite(graph, now, rest) if node.id not in usual), None)
+    return next(
+        ((graph, node) for node in _infinite(graph, now, rest) if node.id not in usual), None
+    )
 
 
 def _infinite(graph: Graph, params: Any, batch: Batch) -> list[Node]:
@@ -93,5 +107,10 @@ def _infinite(graph: Graph, params: Any, batch: Batch) -> list[Node]:
 def _parameter_before(model: Model, graph: Graph, node: Node) -> str:
     """The parameter that the program used last before this node."""
     paths = dict(zip((slot.id for slot in graph.argument(0)), model.paths))
-    used = [slot.id for earlier in graph.nodes[: node.id + 1] for slot in earlier.inputs if slot.id in paths]
+    used = [
+        slot.id
+        for earlier in graph.nodes[: node.id + 1]
+        for slot in earlier.inputs
+        if slot.id in paths
+    ]
     return paths[used[-1]] if used else "input"

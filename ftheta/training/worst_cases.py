@@ -83,7 +83,9 @@ def heavy_ball_radius(kappa: Rational) -> Enclosure:
     return Enclosure.equal(q + sqrt(max(0.0, excess)) / 2 if excess > 1e-14 else q)
 
 
-def slowest_proximal(smoothness: Rational, radius: Rational, steps: int) -> tuple[Fraction, Fraction]:
+def slowest_proximal(
+    smoothness: Rational, radius: Rational, steps: int
+) -> tuple[Fraction, Fraction]:
     r"""$F(\theta_k)-F^*$ of forward–backward, $\tau=\frac1L$, on $f=0$, $g(x)=cx$ for $x\ge0$ (else $\infty$),
     $c=\frac{LR}{2k}$, from $R$, beside $\frac{LR^2}{4k}$: half the textbook bound, and no bound below it holds."""
     L = Fraction(smoothness)
@@ -95,7 +97,9 @@ def slowest_proximal(smoothness: Rational, radius: Rational, steps: int) -> tupl
     return c * x, L * R * R / (4 * steps)
 
 
-def slowest_subgradient(root: int, radius: Rational = 1, lipschitz: Rational = 1) -> tuple[Fraction, Fraction]:
+def slowest_subgradient(
+    root: int, radius: Rational = 1, lipschitz: Rational = 1
+) -> tuple[Fraction, Fraction]:
     r"""$\min_{k<n}F(\theta_k)-F^*$, $n=\text{root}^2$, on
     $F(x)=G\max\big(\max_{i\le n}x_i,\ \|x\|-R(1+\frac1{\sqrt n})\big)$ from 0 with $\tau=\frac R{G\sqrt n}$, beside
     $\frac{R^2+G^2\sum\tau^2}{2\sum\tau}=\frac{GR}{\sqrt n}$; the minimiser is $-\frac R{\sqrt n}(1,\dots,1)$.
@@ -111,7 +115,9 @@ def slowest_subgradient(root: int, radius: Rational = 1, lipschitz: Rational = 1
     best = None
     for _ in range(n):
         top = max(x)
-        if sum(t * t for t in x) > (top + far) ** 2:  # then the norm is the larger part, and this is another problem
+        if (
+            sum(t * t for t in x) > (top + far) ** 2
+        ):  # then the norm is the larger part, and this is another problem
             raise ArithmeticError("The iterates left the ball on which the maximum decides.")
         best = G * top if best is None else min(best, G * top)
         x[x.index(top)] -= tau * G

@@ -67,7 +67,9 @@ def enclose(
 ) -> tuple[Enclosure, Array]:
     """The optimal cost for masses that sum to 1, and the potential of y that goes with `f`."""
     g = transform(problem, f)
-    return join_bounds(bound_below(problem, f, g), bound_above(problem, rows, columns, masses, misplaced)), g
+    return join_bounds(
+        bound_below(problem, f, g), bound_above(problem, rows, columns, masses, misplaced)
+    ), g
 
 
 def join_bounds(below: float, above: float) -> Enclosure:
@@ -77,5 +79,7 @@ def join_bounds(below: float, above: float) -> Enclosure:
     """
     lo = max(0.0, below)
     if not lo <= above:
-        raise ArithmeticError(f"The bounds of an optimal cost contradict one another: at least {lo}, at most {above}.")
+        raise ArithmeticError(
+            f"The bounds of an optimal cost contradict one another: at least {lo}, at most {above}."
+        )
     return Enclosure.between(lo, above)

@@ -23,7 +23,13 @@ from ftheta.shapes import Float
 from .gaussian import gaussian_distance, gaussian_map, sample_moments
 from .line import line_cost
 from .problems import Array, ensure_memory, read_points
-from .two_sample import PermutationTest, deviation_radius, draw_assignments, median_distance, permutation_test
+from .two_sample import (
+    PermutationTest,
+    deviation_radius,
+    draw_assignments,
+    median_distance,
+    permutation_test,
+)
 
 Kind: TypeAlias = Literal["w1", "w2", "mmd", "energy", "bures"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -59,7 +65,9 @@ class Distance:
         if self.kind in ("mmd", "energy"):
             ensure_memory(32.0 * rows * count, "give fewer rows")
             kernel = "gaussian" if self.kind == "mmd" else "energy"
-            return permutation_test(self.x, self.y, kernel, bandwidth=self.bandwidth, permutations=count, rng=rng)
+            return permutation_test(
+                self.x, self.y, kernel, bandwidth=self.bandwidth, permutations=count, rng=rng
+            )
         if self.kind == "w1" and self.x.shape[1] == 1:
             return line_test(self.x[:, 0], self.y[:, 0], permutations=count, rng=rng)
         return None
@@ -89,15 +97,25 @@ class Distance:
 
     def __str__(self) -> str:
         sort = "nominal" if self.interval.nominal is not None else "confidence"
-        lines = [f"{self.kind} of {len(self.x):,} and {len(self.y):,} rows: {self.value.middle:.12g}"]
+        lines = [
+            f"{self.kind} of {len(self.x):,} and {len(self.y):,} rows: {self.value.middle:.12g}"
+        ]
         span = f"[{self.interval.lo:.6g}, {self.interval.hi:.6g}]"
-        lines.append(f"  of the laws: {span} ({sort} {self.interval.level:g}; {self.interval.assuming})")
-        told = "none for this kind; kind energy has one" if self.p_value is None else f"{self.p_value:.4g}"
+        lines.append(
+            f"  of the laws: {span} ({sort} {self.interval.level:g}; {self.interval.assuming})"
+        )
+        told = (
+            "none for this kind; kind energy has one"
+            if self.p_value is None
+            else f"{self.p_value:.4g}"
+        )
         lines.append(f"  p-value for one law (permutations): {told}")
         return "\n".join(lines)
 
 
-def distance(x: ArrayLike, y: ArrayLike, kind: Kind = "w1", confidence: float = 0.95, *, seed: int = 0) -> Distance:
+def distance(
+    x: ArrayLike, y: ArrayLike, kind: Kind = "w1", confidence: float = 0.95, *, seed: int = 0
+) -> Distance:
     """The distance of two samples.
 
     Parameters
@@ -113,7 +131,9 @@ def distance(x: ArrayLike, y: ArrayLike, kind: Kind = "w1", confidence: float = 
     """
     if kind not in KINDS:
         raise UsageError(
-            "That is no distance.", got=kind, remedy=suggest(str(kind), KINDS, f"one of {', '.join(KINDS)}")
+            "That is no distance.",
+            got=kind,
+            remedy=suggest(str(kind), KINDS, f"one of {', '.join(KINDS)}"),
         )
     if not (isinstance(confidence, (int, float)) and 0 < confidence < 1):
         raise UsageError("A confidence lies between 0 and 1.", got=confidence)
@@ -136,9 +156,15 @@ def _require_squares(x: Array, y: Array) -> None:
     largest = float(np.abs(pooled).max(initial=0.0))
     widest = 0.0 if largest > LARGEST else float(np.ptp(pooled, axis=0).max(initial=0.0))
     if largest > LARGEST or 0 < widest < 1 / LARGEST:
-        got = f"entries up to {largest:.2g}" if largest > LARGEST else f"rows within {widest:.2g} of one another"
+        got = (
+            f"entries up to {largest:.2g}"
+            if largest > LARGEST
+            else f"rows within {widest:.2g} of one another"
+        )
         raise SubjectError(
-            "Squares of these distances are no float64 numbers.", got=got, remedy="scale the rows of both samples alike"
+            "Squares of these distances are no float64 numbers.",
+            got=got,
+            remedy="scale the rows of both samples alike",
         )
 
 
@@ -158,7 +184,9 @@ def _wasserstein(x: Array, y: Array, kind: Kind, confidence: float, seed: int) -
     return Distance(kind, value, _wasserstein_interval(x, y, cost, p, confidence), None, x, y, seed)
 
 
-def _wasserstein_interval(x: Array, y: Array, cost: Enclosure, p: int, confidence: float) -> Enclosure:
+def _wasserstein_interval(
+    x: Array, y: Array, cost: Enclosure, p: int, confidence: float
+) -> Enclosure:
     r"""For laws in the smallest box that holds all rows, of diameter $D$.
 
     Above: $W_p^p$ of the laws is at most the mean of that of samples (convexity), from which it differs by
@@ -187,7 +215,11 @@ def line_radius(n: int, m: int, length: float, risk: float) -> float:
 
 
 def line_test(
-    x: Float[np.ndarray, "n"], y: Float[np.ndarray, "m"], *, permutations: int, rng: np.random.Generator
+    x: Float[np.ndarray, "n"],
+    y: Float[np.ndarray, "m"],
+    *,
+    permutations: int,
+    rng: np.random.Generator,
 ) -> PermutationTest:
     r"""The permutation test with the statistic $W_1=\int|F-G|$ of the line."""
     pooled = np.concatenate([x, y])
@@ -201,7 +233,11 @@ def line_test(
     size = float(gaps.sum())
     reaches = values >= values[0] - 1e-12 * size
     return PermutationTest(
-        float(values[0]), values if exact else values[1:], float(reaches.mean()), exact, bandwidth=1.0
+        float(values[0]),
+        values if exact else values[1:],
+        float(reaches.mean()),
+        exact,
+        bandwidth=1.0,
     )
 
 
@@ -227,7 +263,12 @@ def _discrepancy(x: Array, y: Array, kind: Kind, confidence: float, seed: int) -
         highest = sqrt(2 * D)
     low = max(0.0, root - radius)
     interval = Enclosure(
-        low, max(low, min(root + radius, highest)), Basis.SAMPLED, min(n, m), confidence, assuming=assumed
+        low,
+        max(low, min(root + radius, highest)),
+        Basis.SAMPLED,
+        min(n, m),
+        confidence,
+        assuming=assumed,
     )
     return Distance(kind, Enclosure.equal(root), interval, h, x, y, seed)
 
@@ -238,12 +279,16 @@ def _bures(x: Array, y: Array, confidence: float, seed: int) -> Distance:
         raise SubjectError("A covariance needs at least two rows.", got=f"{len(x)} and {len(y)}")
     (m, S), (w, V) = sample_moments(x), sample_moments(y)
     square = gaussian_distance(m, S, w, V)
-    error = sqrt(_influence(x, m, S, w, V).var() / len(x) + _influence(y, w, V, m, S).var() / len(y))
+    error = sqrt(
+        _influence(x, m, S, w, V).var() / len(x) + _influence(y, w, V, m, S).var() / len(y)
+    )
     reach = float(special.ndtri((1 + confidence) / 2)) * error
     lo = sqrt(max(0.0, square - reach))
     hi = sqrt(square + reach)
     assumed = "independent rows; by the central limit theorem, not guaranteed at this sample size"
-    interval = Enclosure(lo, hi, Basis.SAMPLED, min(len(x), len(y)), nominal=confidence, assuming=assumed)
+    interval = Enclosure(
+        lo, hi, Basis.SAMPLED, min(len(x), len(y)), nominal=confidence, assuming=assumed
+    )
     return Distance("bures", Enclosure.equal(sqrt(square)), interval, None, x, y, seed)
 
 
@@ -252,5 +297,7 @@ def _influence(x: Array, m: Array, S: Array, w: Array, V: Array) -> Array:
     centred = x - m
     T = gaussian_map(S, V)
     return (
-        2 * centred @ (m - w) + np.einsum("nd,nd->n", centred, centred) - np.einsum("nd,de,ne->n", centred, T, centred)
+        2 * centred @ (m - w)
+        + np.einsum("nd,nd->n", centred, centred)
+        - np.einsum("nd,de,ne->n", centred, T, centred)
     )

@@ -24,7 +24,9 @@ def gaussian_distance(
     other_covariance: Float[np.ndarray, "d d"],
 ) -> float:
     r"""$W_2^2$ of two Gaussians with means $m$, $m'$ and covariances $\Sigma$, $\Sigma'$."""
-    cross = np.linalg.svd(matrix_root(covariance) @ matrix_root(other_covariance), compute_uv=False).sum()
+    cross = np.linalg.svd(
+        matrix_root(covariance) @ matrix_root(other_covariance), compute_uv=False
+    ).sum()
     spread = np.trace(covariance) + np.trace(other_covariance) - 2 * cross
     return float(((mean - other_mean) ** 2).sum() + max(spread, 0.0))
 

@@ -26,7 +26,8 @@ def line_cost(
 
     As fast as sorting both. The enclosure holds the rounding of float64.
     """
-    x, y = np.asarray(x, float), np.asarray(y, float)  # differences of shorter numbers would round or wrap around
+    # differences of shorter numbers would round or wrap around
+    x, y = (np.asarray(x, float), np.asarray(y, float))
     if a is None and b is None and len(x) == len(y):
         steps = np.sort(x)
         steps -= np.sort(y)
@@ -85,13 +86,18 @@ def _whole_levels(n: int, m: int) -> tuple[Array, Array]:
 
 def _cumulate(weights: Array | None, order: Array) -> Array:
     count = len(order)
-    sums = np.arange(1, count + 1) / count if weights is None else np.cumsum(np.asarray(weights, float)[order])
+    sums = (
+        np.arange(1, count + 1) / count
+        if weights is None
+        else np.cumsum(np.asarray(weights, float)[order])
+    )
     return sums / sums[-1]
 
 
 def _match_levels(levels_x: Array, levels_y: Array) -> tuple[Array, Array, Array]:
     """Between two neighbouring levels of either kind: the quantile of x, that of y, and the mass."""
-    levels = np.sort(np.concatenate([levels_x, levels_y]), kind="stable")  # two sorted runs: merged in linear time
+    # two sorted runs: merged in linear time
+    levels = np.sort(np.concatenate([levels_x, levels_y]), kind="stable")
     masses = np.diff(levels, prepend=0) / levels_x[-1]
     there = masses > 0
     levels = levels[there]
@@ -127,7 +133,9 @@ def exact_line_cost(
     return total
 
 
-def _sorted_masses(points: Sequence[Number], weights: Sequence[Number] | None) -> list[tuple[Fraction, Fraction]]:
+def _sorted_masses(
+    points: Sequence[Number], weights: Sequence[Number] | None
+) -> list[tuple[Fraction, Fraction]]:
     exact = [Fraction(w) for w in weights] if weights is not None else [Fraction(1)] * len(points)
     total = sum(exact, Fraction(0))
     pairs = [(Fraction(point), w / total) for point, w in zip(points, exact, strict=True) if w]

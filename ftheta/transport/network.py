@@ -52,13 +52,21 @@ def solve(problem: Problem, supply: Array, demand: Array, total: int) -> Flow:
     while True:
         found = _Search(problem, supply, demand, limit).run(rows, columns, f, g, total)
         used = float(problem.costs_of(found.rows, found.columns)[found.flow > 0].max(initial=0.0))
-        if int(found.flow.sum()) < total:  # pairs that are needed cost more than leaving mass where it is
+        if (
+            int(found.flow.sum()) < total
+        ):  # pairs that are needed cost more than leaving mass where it is
             if limit >= problem.largest_cost:
-                raise ArithmeticError("No plan for all of the mass was found, although every pair may be used.")
+                raise ArithmeticError(
+                    "No plan for all of the mass was found, although every pair may be used."
+                )
             limit = problem.largest_cost
-        elif limit <= used < problem.largest_cost:  # costs above the limit are taken for it: none of them may be used
+        elif (
+            limit <= used < problem.largest_cost
+        ):  # costs above the limit are taken for it: none of them may be used
             limit = min(4 * used, problem.largest_cost)
-        elif 0 < used < limit / COARSE and refinements < REFINEMENTS:  # dear pairs make the unit of all costs coarse
+        elif (
+            0 < used < limit / COARSE and refinements < REFINEMENTS
+        ):  # dear pairs make the unit of all costs coarse
             limit = 4 * used
             refinements += 1
         else:
@@ -90,7 +98,16 @@ def _guess_potential(problem: Problem, supply: Array, demand: Array, total: int)
     )
     found = solve(coarse, coarse_supply, coarse_demand, total)
     mixed = Problem(
-        problem.x, coarse_y, problem.a, coarse.b, problem.kind, 1.0, False, every_x, every_y, problem.weights
+        problem.x,
+        coarse_y,
+        problem.a,
+        coarse.b,
+        problem.kind,
+        1.0,
+        False,
+        every_x,
+        every_y,
+        problem.weights,
     )
     return _pass(mixed, found.g, 1)[1]
 
@@ -118,7 +135,12 @@ def _group(points: Array, masses: Array) -> tuple[Array, Array]:
 
 
 def _pass(
-    problem: Problem, potential: Array, k: int, below: Array | None = None, *, columns_first: bool = False
+    problem: Problem,
+    potential: Array,
+    k: int,
+    below: Array | None = None,
+    *,
+    columns_first: bool = False,
 ) -> tuple[Array, Array]:
     """For each row the `k` smallest costs less the potential of the columns, where these are below a bound: their
     columns, −1 for none, and the smallest one."""
@@ -141,8 +163,12 @@ def _choose_arcs(problem: Problem, f: Array) -> tuple[Array, Array, Array, Array
     """The pairs with the smallest reduced costs, for each row and each column; and potentials on both sides."""
     from_columns, g = _pass(problem, f, FIRST, columns_first=True)
     from_rows, f = _pass(problem, g, FIRST)
-    rows = np.concatenate([np.repeat(np.arange(problem.n), from_rows.shape[1]), from_columns.ravel()])
-    columns = np.concatenate([from_rows.ravel(), np.repeat(np.arange(problem.m), from_columns.shape[1])])
+    rows = np.concatenate(
+        [np.repeat(np.arange(problem.n), from_rows.shape[1]), from_columns.ravel()]
+    )
+    columns = np.concatenate(
+        [from_rows.ravel(), np.repeat(np.arange(problem.m), from_columns.shape[1])]
+    )
     pairs = np.unique(rows.astype(np.int64) * problem.m + columns)
     return pairs // problem.m, pairs % problem.m, f, g
 
@@ -226,7 +252,9 @@ class _Search:
 
     def _pivot(self) -> None:
         block = max(16, int(0.5 * (int(self.counters[0]) - self.nodes) ** 0.5))
-        while not self.kernels.pivot_until_optimal(self.arcs, self.tree, self.counters, block, PIVOTS):
+        while not self.kernels.pivot_until_optimal(
+            self.arcs, self.tree, self.counters, block, PIVOTS
+        ):
             pass
 
     def _price(self, k: int) -> bool:

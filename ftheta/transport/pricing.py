@@ -35,7 +35,15 @@ def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -
 
 @compiled
 def transform_below(
-    table: Array, slack: float, x: Array, y: Array, f: Array, kind: int, shrink: float, first: int, out: Array
+    table: Array,
+    slack: float,
+    x: Array,
+    y: Array,
+    f: Array,
+    kind: int,
+    shrink: float,
+    first: int,
+    out: Array,
 ) -> None:
     """`out[first + j]` is a lower bound of the smallest $c(x_i,y_{first+j})-f_i$ over $i$.
 

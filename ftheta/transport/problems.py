@@ -85,9 +85,13 @@ class Problem:
             sides = (hi - lo) * (1 + 4 * U)
             total = sides.sum() if self.kind == CITYBLOCK else (sides**2).sum()
             total = np.sqrt(total) if self.kind == EUCLIDEAN else total
-            return float(total * (1 + self.relative_error * 4) + (self.underflow if sides.any() else 0.0))
+            return float(
+                total * (1 + self.relative_error * 4) + (self.underflow if sides.any() else 0.0)
+            )
 
-    def costs_of(self, rows: Int[np.ndarray, "k"], columns: Int[np.ndarray, "k"]) -> Float[np.ndarray, "k"]:
+    def costs_of(
+        self, rows: Int[np.ndarray, "k"], columns: Int[np.ndarray, "k"]
+    ) -> Float[np.ndarray, "k"]:
         """The costs of some pairs, from differences of coordinates."""
         if self.matrix is not None:
             return self.matrix[rows, columns]
@@ -103,7 +107,9 @@ class Problem:
             return Fraction(float(self.matrix[i, j]))
         steps = [Fraction(float(s)) - Fraction(float(t)) for s, t in zip(self.x[i], self.y[j])]
         if self.kind == EUCLIDEAN and len(steps) > 1:
-            raise UsageError("Euclidean distances are no rational numbers.", remedy='cost="sqeuclidean" has them')
+            raise UsageError(
+                "Euclidean distances are no rational numbers.", remedy='cost="sqeuclidean" has them'
+            )
         powers = [s * s for s in steps] if self.kind == SQUARED else [abs(s) for s in steps]
         return sum(powers, Fraction(0))
 
@@ -148,9 +154,15 @@ class Problem:
     def table_error(self, potential: Array) -> float:
         """What an entry of `table` may be off by, in float64."""
         if self.matrix is not None:
-            return 4 * U * (float(np.abs(self.matrix).max()) + float(np.abs(potential).max(initial=0.0)))
+            return (
+                4
+                * U
+                * (float(np.abs(self.matrix).max()) + float(np.abs(potential).max(initial=0.0)))
+            )
         d = self.x.shape[1]
-        far = max(float(np.abs(self.x - self.centre).max()), float(np.abs(self.y - self.centre).max()))
+        far = max(
+            float(np.abs(self.x - self.centre).max()), float(np.abs(self.y - self.centre).max())
+        )
         potentials = float(np.abs(potential).max(initial=0.0))
         if self.kind != SQUARED:
             return 2 * (d + 4) * U * self.largest_cost + 4 * U * potentials + 2 * self.underflow
@@ -171,7 +183,11 @@ def read_problem(
     points_y = read_points(y, "y")
     if isinstance(cost, str):
         if cost not in COSTS:
-            raise UsageError("That is no cost.", got=cost, remedy=suggest(cost, COSTS, f"one of {', '.join(COSTS)}"))
+            raise UsageError(
+                "That is no cost.",
+                got=cost,
+                remedy=suggest(cost, COSTS, f"one of {', '.join(COSTS)}"),
+            )
         kind = COSTS.index(cost)
         if points_x.shape[1] != points_y.shape[1]:
             raise SubjectError(
@@ -200,7 +216,9 @@ def read_problem(
         None if matrix is None else np.ascontiguousarray(matrix[np.ix_(kept_x, kept_y)]),
     )
     if not problem.largest_cost < LARGEST_COST:
-        raise SubjectError("The costs are too large for float64.", got=f"up to {problem.largest_cost:g}")
+        raise SubjectError(
+            "The costs are too large for float64.", got=f"up to {problem.largest_cost:g}"
+        )
     return problem
 
 
@@ -209,17 +227,28 @@ def read_points(given: ArrayLike, name: str) -> Float[np.ndarray, "n d"]:
     try:
         points = np.asarray(given, np.float64)
     except (TypeError, ValueError):
-        raise SubjectError("Points are real numbers.", where=name, got=type(given).__name__) from None
+        raise SubjectError(
+            "Points are real numbers.", where=name, got=type(given).__name__
+        ) from None
     if points.size == 0:
-        raise SubjectError("There are no points.", where=name, got=f"shape {points.shape}", remedy="give at least one")
+        raise SubjectError(
+            "There are no points.",
+            where=name,
+            got=f"shape {points.shape}",
+            remedy="give at least one",
+        )
     if points.ndim == 0:
-        raise SubjectError("Points are an array of numbers or of rows.", where=name, got="one number")
+        raise SubjectError(
+            "Points are an array of numbers or of rows.", where=name, got="one number"
+        )
     rows = points.reshape(len(points), -1)
     bad = np.argwhere(~np.isfinite(rows))
     if len(bad):
         i, k = bad[0]
         got = f"{rows[i, k]} ({len(bad)} such {'value' if len(bad) == 1 else 'values'})"
-        raise SubjectError("Points must be finite.", where=f"{name}[{i}, {k}]", got=got, remedy="drop these rows")
+        raise SubjectError(
+            "Points must be finite.", where=f"{name}[{i}, {k}]", got=got, remedy="drop these rows"
+        )
     return rows
 
 
@@ -230,17 +259,25 @@ def read_weights(given: ArrayLike | None, count: int, name: str) -> Float[np.nda
     try:
         weights = np.asarray(given, np.float64).ravel()
     except (TypeError, ValueError):
-        raise SubjectError("Weights are real numbers.", where=name, got=type(given).__name__) from None
+        raise SubjectError(
+            "Weights are real numbers.", where=name, got=type(given).__name__
+        ) from None
     if len(weights) != count:
-        raise SubjectError("There must be one weight per point.", where=name, got=f"{count} points, {len(weights)}")
+        raise SubjectError(
+            "There must be one weight per point.", where=name, got=f"{count} points, {len(weights)}"
+        )
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(bad):
         got = f"{weights[bad[0]]} ({len(bad)} such weights)"
-        raise SubjectError("Weights are finite and not negative.", where=f"{name}[{bad[0]}]", got=got)
+        raise SubjectError(
+            "Weights are finite and not negative.", where=f"{name}[{bad[0]}]", got=got
+        )
     if not weights.any():
         raise SubjectError("All weights are zero.", where=name)
     if not weights.max() <= LARGEST_COST:
-        raise SubjectError("Weights are too large for float64.", where=name, got=f"up to {weights.max():g}")
+        raise SubjectError(
+            "Weights are too large for float64.", where=name, got=f"up to {weights.max():g}"
+        )
     return weights
 
 
@@ -248,9 +285,13 @@ def _read_matrix(given: Any, n: int, m: int) -> Array:
     try:
         matrix = np.asarray(given, np.float64)
     except (TypeError, ValueError):
-        raise SubjectError("Costs are real numbers.", where="cost", got=type(given).__name__) from None
+        raise SubjectError(
+            "Costs are real numbers.", where="cost", got=type(given).__name__
+        ) from None
     if matrix.shape != (n, m):
-        raise SubjectError("A matrix of costs has a row for each x and a column for each y.", got=str(matrix.shape))
+        raise SubjectError(
+            "A matrix of costs has a row for each x and a column for each y.", got=str(matrix.shape)
+        )
     if not np.isfinite(matrix).all():
         remedy = "give forbidden pairs a large cost, such as 1e32"
         raise SubjectError("Costs must be finite.", got="NaN or infinity", remedy=remedy)

@@ -43,13 +43,17 @@ def solve_in_rationals(problem: Problem, near: Sequence[Pair]) -> RationalPlan:
     flow, f, g = search.run()
     plan = {pair: Fraction(amount, mass_scale) for pair, amount in flow.items() if amount}
     value = sum((costs[i][j] * amount for (i, j), amount in plan.items()), Fraction(0))
-    return RationalPlan(value, plan, [Fraction(v, cost_scale) for v in f], [Fraction(v, cost_scale) for v in g])
+    return RationalPlan(
+        value, plan, [Fraction(v, cost_scale) for v in f], [Fraction(v, cost_scale) for v in g]
+    )
 
 
 class _Search:
     """Whole costs and masses; the basis is `flow`, a dictionary of n + m − 1 pairs."""
 
-    def __init__(self, costs: list[list[int]], supply: list[int], demand: list[int], near: Sequence[Pair]) -> None:
+    def __init__(
+        self, costs: list[list[int]], supply: list[int], demand: list[int], near: Sequence[Pair]
+    ) -> None:
         self.costs = costs
         self.n = len(supply)
         self.m = len(demand)

@@ -64,7 +64,14 @@ def make_tree(nodes: int) -> Tree:
     size = nodes + 1
     links = [np.full(size, NONE, np.int32) for _ in range(6)]
     return Tree(
-        links[0], links[1], np.zeros(size, np.bool_), links[2], links[3], links[4], links[5], np.zeros(size, np.int64)
+        links[0],
+        links[1],
+        np.zeros(size, np.bool_),
+        links[2],
+        links[3],
+        links[4],
+        links[5],
+        np.zeros(size, np.int64),
     )
 
 
@@ -88,7 +95,9 @@ def fill_greedily(arcs: Arcs, order: Array, supply: Array, demand: Array) -> Non
 
 
 @compiled
-def hang_up(arcs: Arcs, tree: Tree, supply: Array, demand: Array, order: Array, dearest: int) -> None:
+def hang_up(
+    arcs: Arcs, tree: Tree, supply: Array, demand: Array, order: Array, dearest: int
+) -> None:
     """Join the trees of the forest to the root by artificial arcs: at the end that has something left, or at any source
     where nothing is left."""
     n = supply.size
@@ -126,7 +135,9 @@ def hang_up(arcs: Arcs, tree: Tree, supply: Array, demand: Array, order: Array, 
 
 
 @compiled
-def _hang_component(arcs: Arcs, tree: Tree, top: int, left: int, starts: Array, incident: Array, queue: Array) -> None:
+def _hang_component(
+    arcs: Arcs, tree: Tree, top: int, left: int, starts: Array, incident: Array, queue: Array
+) -> None:
     """Everything that the forest connects with `top`, below it; `top` itself below the root."""
     root = tree.parent.size - 1
     arcs.flow[top] = left

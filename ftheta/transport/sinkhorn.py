@@ -50,7 +50,9 @@ def solve_entropic(
     """Iterate until the marginals are right to the tolerance, or so many times; either way the value is enclosed."""
     n = problem.n
     m = problem.m
-    ensure_memory(40.0 * n * m, "leave epsilon out: exact transport needs memory for the points alone")
+    ensure_memory(
+        40.0 * n * m, "leave epsilon out: exact transport needs memory for the points alone"
+    )
     C = problem.table(slice(0, n), np.zeros(m))
     np.maximum(C, 0.0, out=C)
     state = _State(C, problem.a, problem.b)
@@ -90,7 +92,9 @@ class _State:
         self.kernel = np.empty_like(C)
         self.buffer = np.empty_like(C)
 
-    def iterate(self, epsilon: float, tolerance: float, most: int, precision: type = np.float64) -> int:
+    def iterate(
+        self, epsilon: float, tolerance: float, most: int, precision: type = np.float64
+    ) -> int:
         """Half-steps in turn, the products with the kernel in this precision; the number of iterations. Single
         precision ends where it underflows."""
         self._absorb(epsilon, precision)
@@ -145,7 +149,8 @@ class _State:
         np.subtract(self.g, self.C, out=self.buffer)
         top = self.buffer.max(1)
         self.buffer -= top[:, None]
-        self.kernel = self.buffer.astype(precision)  # differences first: single precision is relative to their size
+        # differences first: single precision is relative to their size
+        self.kernel = self.buffer.astype(precision)
         self.kernel *= precision(1 / epsilon)
         np.exp(self.kernel, out=self.kernel)
         sums = self.kernel @ self.b.astype(precision)
@@ -192,7 +197,9 @@ class Rounded:
     missing_columns: Array
 
 
-def round_plan(plan: Float[np.ndarray, "n m"], a: Float[np.ndarray, "n"], b: Float[np.ndarray, "m"]) -> Rounded:
+def round_plan(
+    plan: Float[np.ndarray, "n m"], a: Float[np.ndarray, "n"], b: Float[np.ndarray, "m"]
+) -> Rounded:
     """A plan with marginals a and b near this one, which is overwritten."""
     sums = plan.sum(1)
     rows = np.minimum(1.0, np.divide(a, sums, out=np.zeros_like(a), where=sums > 0))
@@ -220,7 +227,9 @@ def _enclose_value(
     return Enclosure.between(dual - slack, primal + slack, Basis.FLOAT)
 
 
-def _objective(problem: Problem, C: Array, rounded: Rounded, state: _State, epsilon: float) -> float:
+def _objective(
+    problem: Problem, C: Array, rounded: Rounded, state: _State, epsilon: float
+) -> float:
     r"""$\langle C,P\rangle+\varepsilon\mathrm{KL}(P|a\otimes b)$ of the rounded plan, or a little more. Of the part
     $XPY$ logarithms and costs cancel but for those of factors and potentials; the part of mass t that was spread adds
     its cost and at most $\varepsilon t(1+\mathrm{KL}(\frac{rc^\top}{t^2}|a\otimes b))$, as KL is convex."""
@@ -242,7 +251,10 @@ def _logs(x: Array) -> Array:
 
 
 def enclose_cost(
-    problem: Problem, C: Float[np.ndarray, "n m"], plan: Float[np.ndarray, "n m"], f: Float[np.ndarray, "n"]
+    problem: Problem,
+    C: Float[np.ndarray, "n m"],
+    plan: Float[np.ndarray, "n m"],
+    f: Float[np.ndarray, "n"],
 ) -> Enclosure:
     """The optimal cost without penalty between the dual value of the c-transform of `f` and the cost of the plan,
     rounded outward."""

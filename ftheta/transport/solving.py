@@ -99,7 +99,9 @@ class Transport:
         if pairs > LARGEST_EXACT:
             remedy = "the enclosure `cost` is proved for any number"
             raise UsageError(
-                "Rationals are for fewer pairs.", got=f"{pairs:,} of at most {LARGEST_EXACT:,}", remedy=remedy
+                "Rationals are for fewer pairs.",
+                got=f"{pairs:,} of at most {LARGEST_EXACT:,}",
+                remedy=remedy,
             )
         place_x = np.full(self.plan.shape[0], -1)
         place_y = np.full(self.plan.shape[1], -1)
@@ -131,7 +133,9 @@ class Transport:
         if self.epsilon is not None:
             lines.append(f"  entropic cost, ε = {self.epsilon:g}: {_show(self.value)} ({sort})")
         lines.append(f"  optimal cost: {_show(self.cost)} (proved)")
-        lines.append(f"  plan: {int((self.plan.masses > 0).sum()):,} pairs with mass; iterations: {self.iterations:,}")
+        lines.append(
+            f"  plan: {int((self.plan.masses > 0).sum()):,} pairs with mass; iterations: {self.iterations:,}"
+        )
         return "\n".join(lines)
 
 
@@ -168,7 +172,9 @@ def transport(
     if epsilon is not None:
         if not (isinstance(epsilon, (int, float)) and LEAST_PENALTY <= epsilon < np.inf):
             what = f"ε is a positive number, at least {LEAST_PENALTY:g}."
-            raise UsageError(what, got=epsilon, remedy="leave it out for exact transport, or scale the points up")
+            raise UsageError(
+                what, got=epsilon, remedy="leave it out for exact transport, or scale the points up"
+            )
         return _solve_entropic(problem, x, y, float(epsilon))
     if problem.kind != MATRIX and problem.x.shape[1] == 1:
         return _solve_on_the_line(problem, x, y)
@@ -221,7 +227,9 @@ def _solve_entropic(problem: Problem, x: ArrayLike, y: ArrayLike, epsilon: float
     found = solve_entropic(problem, epsilon)
     rows, columns = np.divmod(np.arange(problem.n * problem.m), problem.m)
     pairs = (rows, columns, found.plan.ravel())
-    return _result(problem, x, y, found.cost, pairs, found.f, found.g, found.iterations, found.value, epsilon)
+    return _result(
+        problem, x, y, found.cost, pairs, found.f, found.g, found.iterations, found.value, epsilon
+    )
 
 
 def _result(
@@ -241,7 +249,12 @@ def _result(
     points_y = np.asarray(y, float).reshape(len(np.asarray(y)), -1)
     rows, columns, masses = pairs
     whole = 1.0 if problem.mass == 1 else problem.mass
-    plan = Plan(problem.kept_x[rows], problem.kept_y[columns], masses * whole, (len(points_x), len(points_y)))
+    plan = Plan(
+        problem.kept_x[rows],
+        problem.kept_y[columns],
+        masses * whole,
+        (len(points_x), len(points_y)),
+    )
     scaled = cost if whole == 1 else cost * whole
     said = value if value is not None else cost
     return Transport(

@@ -52,7 +52,11 @@ def permutation_test(
     """
     pooled = np.concatenate([x, y])
     n = len(x)
-    h = median_distance(pooled) if bandwidth is None and kernel == "gaussian" else (bandwidth or 1.0)
+    h = (
+        median_distance(pooled)
+        if bandwidth is None and kernel == "gaussian"
+        else (bandwidth or 1.0)
+    )
     weights, exact = draw_assignments(n, len(y), permutations, rng or np.random.default_rng(0))
     values, size = _statistics(pooled, weights, kernel, h)
     if not np.isfinite(values).all():
@@ -62,7 +66,8 @@ def permutation_test(
             remedy="scale all rows alike",
         )
     observed = float(values[0])
-    reaches = values >= observed - 64 * np.finfo(float).eps * size  # equal up to rounding counts as equal
+    # equal up to rounding counts as equal
+    reaches = values >= observed - 64 * np.finfo(float).eps * size
     null = values if exact else values[1:]
     p = reaches.sum() / len(values)
     return PermutationTest(observed, null, float(p), exact, h)
@@ -74,7 +79,9 @@ def draw_assignments(
     r"""Weights $\frac1n$ and $-\frac1m$ on the pooled rows, one column for each permutation after that of the samples
     at hand; and whether these are all assignments there are."""
     exact = 0 < comb(n + m, n) <= permutations + 1
-    return (_all_assignments(n, m) if exact else _random_assignments(n, m, permutations, rng)), exact
+    return (
+        _all_assignments(n, m) if exact else _random_assignments(n, m, permutations, rng)
+    ), exact
 
 
 def _all_assignments(n: int, m: int) -> Array:
@@ -136,7 +143,9 @@ def _square_distances(x: Array, y: Array) -> Array:
 def median_distance(pooled: Float[np.ndarray, "n d"]) -> float:
     """The median distance of two different rows, of at most the first thousand in sorted order; 1 if that is 0."""
     some = pooled
-    if len(pooled) > MEDIAN_ROWS:  # rows chosen by their values alone: the choice does not depend on their order
+    if (
+        len(pooled) > MEDIAN_ROWS
+    ):  # rows chosen by their values alone: the choice does not depend on their order
         order = np.lexsort(pooled.T[::-1])
         some = pooled[order[np.linspace(0, len(pooled) - 1, MEDIAN_ROWS).astype(int)]]
     distances = -kernel_block(some, some, "energy", 1.0)[np.triu_indices(len(some), 1)]
@@ -144,7 +153,10 @@ def median_distance(pooled: Float[np.ndarray, "n d"]) -> float:
 
 
 def unbiased_statistic(
-    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "m d"], kernel: Statistic = "gaussian", bandwidth: float = 1.0
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "m d"],
+    kernel: Statistic = "gaussian",
+    bandwidth: float = 1.0,
 ) -> float:
     r"""The unbiased estimate of $\mathrm{MMD}^2$: means over pairs of different rows."""
     within_x = kernel_block(x, x, kernel, bandwidth)

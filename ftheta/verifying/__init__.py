@@ -70,9 +70,15 @@ def verify(
 
         property = read_query(os.fspath(property))
     if meaning is not None and meaning not in MEANINGS:
-        raise UsageError("There is no such meaning.", got=meaning, remedy=suggest(meaning, MEANINGS, "real or float32"))
+        raise UsageError(
+            "There is no such meaning.",
+            got=meaning,
+            remedy=suggest(meaning, MEANINGS, "real or float32"),
+        )
     if real and meaning not in (None, "real"):
-        raise UsageError("The answer is either about real numbers or about floats.", got=f"real and {meaning}")
+        raise UsageError(
+            "The answer is either about real numbers or about floats.", got=f"real and {meaning}"
+        )
     if isinstance(property, Query):
         asked = "real" if real else meaning
         kind = _element_type(property) if asked is None else asked
@@ -80,16 +86,23 @@ def verify(
         if property.products:
             result = _decide_products(instance, property, _left(ends))
         else:
-            result = _decide(instance.network, instance.question, kind, True, _left(ends), count, on)
+            result = _decide(
+                instance.network, instance.question, kind, True, _left(ends), count, on
+            )
         if result.witness is None:
             return result
         return replace(result, witness=replace(result.witness, x=instance.lift(result.witness.x)))
     if isinstance(net, Mapping):
-        raise UsageError("Several networks are those of a VNN-LIB query.", got=f"a {type(property).__name__}")
+        raise UsageError(
+            "Several networks are those of a VNN-LIB query.", got=f"a {type(property).__name__}"
+        )
     kind = meaning or "real"
     if isinstance(property, Behaviour):
         if kind != "real" or on is not None:
-            raise UsageError("This property is decided here, for the real function.", got=f"meaning={kind}, on={on}")
+            raise UsageError(
+                "This property is decided here, for the real function.",
+                got=f"meaning={kind}, on={on}",
+            )
         read = read_network(net)
         return property.decide(read, _left(ends), count)
     network = read_network(net) if kind == "real" else read_float_program(net)
@@ -102,7 +115,13 @@ def _left(ends: float) -> float:
 
 
 def _decide(
-    network: "AnyNetwork", question: Question, kind: str, rounds_constants: bool, seconds: float, threads: int, on: Any
+    network: "AnyNetwork",
+    question: Question,
+    kind: str,
+    rounds_constants: bool,
+    seconds: float,
+    threads: int,
+    on: Any,
 ) -> Verification:
     """Decide a question of one kind, here or by the workers of a sweep."""
     in_floats = partial(decide_in_floats, element_type=kind, rounds_constants=rounds_constants)

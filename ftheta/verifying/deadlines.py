@@ -29,7 +29,11 @@ def decide_in_time(ask: Callable[[], Verification], seconds: float) -> Verificat
             result = None
     if result is None:
         cpu_seconds = time.process_time() - began_cpu
-        return Verification("timeout", None, "no search", "no function yet", 0, 1, clock() - began, cpu_seconds)
+        return Verification(
+            "timeout", None, "no search", "no function yet", 0, 1, clock() - began, cpu_seconds
+        )
     if not (alarm.rang and result.interrupted):
         return result
-    return replace(result, answer="timeout" if result.holds is None else result.answer, interrupted=False)
+    return replace(
+        result, answer="timeout" if result.holds is None else result.answer, interrupted=False
+    )

@@ -72,7 +72,9 @@ def read_tensors(program: "Program", path: Path, names: Sequence[str]) -> "AnyNe
     found = [normal_form_or_program(_load(path, until=name)) for name in names]
     if len(found) == 1:
         return found[0]
-    return stack_on_one_input([require_normal_form(net, "Queries about several tensors") for net in found])
+    return stack_on_one_input(
+        [require_normal_form(net, "Queries about several tensors") for net in found]
+    )
 
 
 def is_chain(net: Any, names: Sequence[str] = ()) -> bool:
@@ -117,7 +119,9 @@ def require_chain(net: Any, names: Sequence[str] = ()) -> None:
 
 def is_onnx(net: Any) -> bool:
     """Whether this is the name of an ONNX file, packed or not."""
-    return isinstance(net, (str, os.PathLike)) and os.fspath(net).lower().endswith((".onnx", ".onnx.gz"))
+    return isinstance(net, (str, os.PathLike)) and os.fspath(net).lower().endswith(
+        (".onnx", ".onnx.gz")
+    )
 
 
 def _load(net: Any, **asked: Any) -> Any:
@@ -139,7 +143,9 @@ def _read_chain(path: Path) -> ReluNetwork | None:
     steps = read_affine_chain(read_program(path))
     if steps is None:
         return None
-    made = [Step(step.matrix, step.offset, np.full(len(step.offset), step.rectified)) for step in steps]
+    made = [
+        Step(step.matrix, step.offset, np.full(len(step.offset), step.rectified)) for step in steps
+    ]
     if steps[-1].rectified:
         size = len(steps[-1].offset)
         made.append(Step(np.eye(size), np.zeros(size), np.zeros(size, bool)))

@@ -52,7 +52,9 @@ class Instance:
         return self.substitution.lift(u)
 
 
-def make_instance(query: Query, networks: Any, *, any_type: bool = False, in_floats: bool = False) -> Instance:
+def make_instance(
+    query: Query, networks: Any, *, any_type: bool = False, in_floats: bool = False
+) -> Instance:
     """The question of a query about its networks: one network, or a mapping from names to networks.
 
     The element types of the files must be those of the query, unless it may be about `any_type`. `in_floats`, networks
@@ -70,14 +72,20 @@ def make_instance(query: Query, networks: Any, *, any_type: bool = False, in_flo
     if runs_program:
         found = [read_float_program(next(iter(_assign(query, networks).values())))]
     several = "Queries about several networks"
-    joined = found[0] if len(found) == 1 else stand_side_by_side([require_normal_form(net, several) for net in found])
+    joined = (
+        found[0]
+        if len(found) == 1
+        else stand_side_by_side([require_normal_form(net, several) for net in found])
+    )
     solution = solve_equations(query.formula, query.inputs)
     if in_floats and not solution.only_copies:
         solution = leave_equations(query.formula, query.inputs)
     if solution.is_trivial:
         network = joined
     else:
-        network = draw_inputs(require_normal_form(joined, "Equations between inputs"), *solution.matrix())
+        network = draw_inputs(
+            require_normal_form(joined, "Equations between inputs"), *solution.matrix()
+        )
 
     def name(k: int) -> str:
         return query.name_input(solution.kept[k])
@@ -112,7 +120,9 @@ def read_networks(query: Query, networks: Any, *, any_type: bool) -> "list[AnyNe
         read.append(found[key])
     for network in query.networks:
         if network.isomorphic_to:
-            _ensure_isomorphic(query, network, sources[network.name], sources[network.isomorphic_to])
+            _ensure_isomorphic(
+                query, network, sources[network.name], sources[network.isomorphic_to]
+            )
     return read
 
 
@@ -131,13 +141,19 @@ def _assign(query: Query, networks: Any) -> dict[str, Any]:
     names = [network.name for network in query.networks]
     for name in networks:
         if name not in needed:
-            twin = next((network.equal_to for network in query.networks if network.name == name), "")
-            what = f"The network {name} is {twin} itself: it has no file of its own." if twin else ""
+            twin = next(
+                (network.equal_to for network in query.networks if network.name == name), ""
+            )
+            what = (
+                f"The network {name} is {twin} itself: it has no file of its own." if twin else ""
+            )
             raise UsageError(
                 what or "The query declares no network of this name.",
                 where=query.where,
                 got=name,
-                remedy="leave it out" if twin else suggest(name, names, f"declared: {', '.join(names)}"),
+                remedy="leave it out"
+                if twin
+                else suggest(name, names, f"declared: {', '.join(names)}"),
             )
     missing = [name for name in needed if name not in networks]
     if missing:
@@ -176,7 +192,10 @@ def _read(query: Query, network: Interface, source: Any, any_type: bool) -> "Any
                 got=f"network {network.name}, hidden node {network.hidden[0].name}",
             )
         read = read_network(source)
-    declared = sum(t.size for t in network.inputs), sum(t.size for t in network.outputs + network.hidden)
+    declared = (
+        sum(t.size for t in network.inputs),
+        sum(t.size for t in network.outputs + network.hidden),
+    )
     if (read.widths[0], read.widths[-1]) != declared:
         raise SubjectError(
             f"The question is about another network than {_name(source)}.",
@@ -203,7 +222,13 @@ def _read_onnx(query: Query, network: Interface, path: Path, any_type: bool) -> 
                     remedy=f"{query.where} declares {', '.join(tensor.name for tensor in tensors)}",
                 )
             for tensor, port in zip(tensors, ports):
-                _ensure_fits(query, tensor, port.dims, "" if any_type else ONNX_TYPES.get(port.type, ""), path)
+                _ensure_fits(
+                    query,
+                    tensor,
+                    port.dims,
+                    "" if any_type else ONNX_TYPES.get(port.type, ""),
+                    path,
+                )
     elif len(program.outputs) != 1:
         return read_network(path)  # which says what is wrong
     hidden = [_find_node(program, tensor, query, path) for tensor in network.hidden]
@@ -215,7 +240,9 @@ def _ensure_fits(query: Query, tensor: Tensor, dims: Any, element_type: str, pat
     if dims is not None:
         known = [(axis, n) for axis, n in enumerate(dims) if n is not None]
         fits = len(dims) == len(tensor.shape) and all(tensor.shape[axis] == n for axis, n in known)
-        if not fits and prod(n for _, n in known) == tensor.size:  # axes of length one are written or not
+        if (
+            not fits and prod(n for _, n in known) == tensor.size
+        ):  # axes of length one are written or not
             fits = [n for _, n in known if n != 1] == [n for n in tensor.shape if n != 1]
         if not fits:
             raise SubjectError(
@@ -245,7 +272,9 @@ def _find_node(program: Any, tensor: Tensor, query: Query, path: Path) -> str:
         f"The hidden node {tensor.name} is not in the network's file.",
         where=f"{query.where}, {path}",
         got=f'"{tensor.node}"',
-        remedy=suggest(tensor.node, names, f"its last tensors are {', '.join(list(program.maker)[-3:])}"),
+        remedy=suggest(
+            tensor.node, names, f"its last tensors are {', '.join(list(program.maker)[-3:])}"
+        ),
     )
 
 
@@ -253,7 +282,9 @@ def _ensure_isomorphic(query: Query, network: Interface, one: Any, other: Any) -
     """Isomorphic networks have the same operators in the same order."""
     if not (is_onnx(one) and is_onnx(other)):
         return
-    first, second = ([node.op for node in read_program(Path(os.fspath(source))).nodes] for source in (one, other))
+    first, second = (
+        [node.op for node in read_program(Path(os.fspath(source))).nodes] for source in (one, other)
+    )
     if first != second:
         raise SubjectError(
             f"The networks {network.name} and {network.isomorphic_to} are not isomorphic.",

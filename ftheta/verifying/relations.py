@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ftheta.certify.behaviour.behaviour import Behaviour
-from ftheta.certify.behaviour.loops import close_loop, cut_out, evaluate_twice, jax_function, read_affine_step
+from ftheta.certify.behaviour.loops import (
+    close_loop,
+    cut_out,
+    evaluate_twice,
+    jax_function,
+    read_affine_step,
+)
 from ftheta.certify.behaviour.properties import ask_close, read_box
 from ftheta.certify.behaviour.ranges import Extreme, maximise
 from ftheta.certify.joining import stack_on_one_input
@@ -57,7 +63,9 @@ class Close(Behaviour):
         if _have_equal_steps(net, other):
             how = "equal normal forms"
             return Verification("unsat", None, how, net.meaning, 0, 0, 0.0, 0.0)
-        return decide(both, ask_close(self.box, net.widths[-1], self.eps), seconds=seconds, threads=threads)
+        return decide(
+            both, ask_close(self.box, net.widths[-1], self.eps), seconds=seconds, threads=threads
+        )
 
 
 class Decreases(Behaviour):
@@ -74,7 +82,9 @@ class Decreases(Behaviour):
         self.step = step
         if len(self.inner.lo) != len(self.box.lo):
             raise UsageError(
-                "Both boxes are of states.", got=f"{len(self.box.lo)} and {len(self.inner.lo)} entries", where="outside"
+                "Both boxes are of states.",
+                got=f"{len(self.box.lo)} and {len(self.inner.lo)} entries",
+                where="outside",
             )
         if not cut_out(self.box, self.inner):
             raise UsageError(
@@ -100,7 +110,11 @@ class Decreases(Behaviour):
             loop = close(net, self.step)
             if isinstance(loop, ReluNetwork):
                 return evaluate_twice(loop, lyapunov)
-        V: Any = lyapunov if callable(lyapunov) and not hasattr(lyapunov, "widths") else jax_function(lyapunov)
+        V: Any = (
+            lyapunov
+            if callable(lyapunov) and not hasattr(lyapunov, "widths")
+            else jax_function(lyapunov)
+        )
         following = _follow(net, self.step)
 
         def compare(x: Any) -> Any:
@@ -114,7 +128,11 @@ class Decreases(Behaviour):
         """A network, or a JAX function."""
         if isinstance(self.V, (np.ndarray, list, tuple)):
             return _quadratic(self.V, states)
-        if callable(self.V) and not hasattr(self.V, "apply") and not isinstance(self.V, ReluNetwork):
+        if (
+            callable(self.V)
+            and not hasattr(self.V, "apply")
+            and not isinstance(self.V, ReluNetwork)
+        ):
             return self.V
         found = read_network(self.V)
         if (found.widths[0], found.widths[-1]) != (states, 1):
@@ -205,12 +223,18 @@ def reach(
 
 
 def _enclose(
-    net: "AnyNetwork", rows: Array, box: tuple[Any, Any], tolerance: float, seconds: float, threads: int
+    net: "AnyNetwork",
+    rows: Array,
+    box: tuple[Any, Any],
+    tolerance: float,
+    seconds: float,
+    threads: int,
 ) -> Range:
     inputs = read_box(box)
     if len(inputs.lo) != net.widths[0]:
         raise UsageError(
-            "The box does not fit the network.", got=f"{len(inputs.lo)} inputs for a network of {net.widths[0]}"
+            "The box does not fit the network.",
+            got=f"{len(inputs.lo)} inputs for a network of {net.widths[0]}",
         )
     if not tolerance > 0:
         raise UsageError("The tolerance is positive.", where="tolerance", got=tolerance)
@@ -219,7 +243,9 @@ def _enclose(
     found = list[Extreme]()
     for n, row in enumerate(signed):
         share = max(ends - clock(), 0.0) / (len(signed) - n)
-        found.append(maximise(net, row, inputs, seconds=share, tolerance=tolerance, threads=threads))
+        found.append(
+            maximise(net, row, inputs, seconds=share, tolerance=tolerance, threads=threads)
+        )
         if found[-1].interrupted:
             ends = clock()  # of the other rows, what is known at once
     least, greatest = found[::2], found[1::2]
@@ -241,7 +267,9 @@ def stack(one: "AnyNetwork", other: "AnyNetwork") -> "AnyNetwork":
     sizes = [(net.widths[0], net.widths[-1]) for net in (one, other)]
     if sizes[0] != sizes[1]:
         got = " and ".join(f"{inputs} → {outputs}" for inputs, outputs in sizes)
-        raise UsageError("Two networks are compared if they have as many inputs and outputs.", got=got)
+        raise UsageError(
+            "Two networks are compared if they have as many inputs and outputs.", got=got
+        )
     if isinstance(one, ReluNetwork) and isinstance(other, ReluNetwork):
         return stack_on_one_input([one, other])
     f, g = jax_function(one), jax_function(other)
@@ -256,7 +284,10 @@ def stack(one: "AnyNetwork", other: "AnyNetwork") -> "AnyNetwork":
 
 def _have_equal_steps(one: "AnyNetwork", other: "AnyNetwork") -> bool:
     """Whether both have the same normal form, number by number, and it is that of the functions that were read."""
-    if not (isinstance(one, ReluNetwork) and isinstance(other, ReluNetwork)) or one.widths != other.widths:
+    if (
+        not (isinstance(one, ReluNetwork) and isinstance(other, ReluNetwork))
+        or one.widths != other.widths
+    ):
         return False
     if one.rounded or other.rounded or one.is_long or other.is_long:
         return False
@@ -297,7 +328,11 @@ def _same_size(following: Any, states: int) -> Any:
 
 def _quadratic(P: Any, states: int) -> Callable[[Any], Any]:
     matrix = np.asarray(P, np.float64)
-    if matrix.shape != (states, states) or not np.isfinite(matrix).all() or not np.array_equal(matrix, matrix.T):
+    if (
+        matrix.shape != (states, states)
+        or not np.isfinite(matrix).all()
+        or not np.array_equal(matrix, matrix.T)
+    ):
         raise UsageError(
             "V is a network, a function, or a symmetric matrix of finite numbers.",
             where="V",

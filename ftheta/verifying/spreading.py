@@ -88,7 +88,10 @@ class Tasks:
             del self.running[event.task]
             self._deaths[number] += int(event.index)
             if self._deaths[number] > RETRIES:
-                yield settings, Outcome(None, f"{event.detail} It did so {self._deaths[number]} times.", 0.0)
+                yield (
+                    settings,
+                    Outcome(None, f"{event.detail} It did so {self._deaths[number]} times.", 0.0),
+                )
             else:
                 self.waiting.appendleft((number, settings))
 
@@ -121,7 +124,12 @@ class PartsOfQuestion:
                 yield i, Outcome(None, describe_failure(failure), time.perf_counter() - began)
 
     def decide_part(
-        self, case: int, low: list[float], high: list[float], disjuncts: tuple[int, int], seconds: float
+        self,
+        case: int,
+        low: list[float],
+        high: list[float],
+        disjuncts: tuple[int, int],
+        seconds: float,
     ) -> Verification:
         whole = self.question.cases[case]
         lo = tuple(max(a, Fraction(v)) for a, v in zip(whole.box.lo, low))
@@ -138,7 +146,11 @@ def decide_on(work: PartsOfQuestion, on: Any, seconds: float) -> Verification:
     began = time.perf_counter()
     tasks = Tasks(work, on, seconds)
     few = work.halves_boxes
-    parts = [part for number, case in enumerate(work.question.cases) for part in _first_parts(number, case, few, tasks)]
+    parts = [
+        part
+        for number, case in enumerate(work.question.cases)
+        for part in _first_parts(number, case, few, tasks)
+    ]
     for part in parts:
         tasks.add(part)
     cpu_seconds = 0.0
@@ -170,10 +182,20 @@ def decide_on(work: PartsOfQuestion, on: Any, seconds: float) -> Verification:
     finally:
         tasks.close()
     is_open = given_up + len(tasks.waiting) + interrupted
-    answer = "sat" if witness is not None else "unsat" if not is_open else "timeout" if tasks.left <= 0 else "unknown"
+    answer = (
+        "sat"
+        if witness is not None
+        else "unsat"
+        if not is_open
+        else "timeout"
+        if tasks.left <= 0
+        else "unknown"
+    )
     method = f"{'input' if few else 'neuron'} splitting on {tasks.workers} workers"
     elapsed = time.perf_counter() - began
-    return Verification(answer, witness, method, meaning, subproblems, is_open, elapsed, cpu_seconds, interrupted)
+    return Verification(
+        answer, witness, method, meaning, subproblems, is_open, elapsed, cpu_seconds, interrupted
+    )
 
 
 def _first_parts(number: int, case: Case, few: bool, tasks: Tasks) -> list[dict[str, Any]]:
@@ -196,11 +218,25 @@ def _first_parts(number: int, case: Case, few: bool, tasks: Tasks) -> list[dict[
     return list(parts)
 
 
-def _part(case: int, low: Sequence[float], high: Sequence[float], disjuncts: tuple[int, int], seconds: float) -> dict:
-    return {"case": case, "low": list(low), "high": list(high), "disjuncts": disjuncts, "seconds": seconds}
+def _part(
+    case: int,
+    low: Sequence[float],
+    high: Sequence[float],
+    disjuncts: tuple[int, int],
+    seconds: float,
+) -> dict:
+    return {
+        "case": case,
+        "low": list(low),
+        "high": list(high),
+        "disjuncts": disjuncts,
+        "seconds": seconds,
+    }
 
 
-def _halve(part: Mapping[str, Any], left: float, seconds: float | None = None) -> list[dict[str, Any]]:
+def _halve(
+    part: Mapping[str, Any], left: float, seconds: float | None = None
+) -> list[dict[str, Any]]:
     """Two boxes, across the widest side; none where it is too small to be halved."""
     low, high = np.array(part["low"]), np.array(part["high"])
     side = int(np.argmax(high - low))

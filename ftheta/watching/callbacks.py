@@ -27,7 +27,9 @@ def _callback_class() -> Any:
         if base is not None:
             return type("WatchCallback", (_WatchCallback, base), {})
     remedy = "import lightning.pytorch (or pytorch_lightning) first; for a loop of your own, ft.watch(model, optimiser)"
-    raise UsageError("Lightning is not imported.", got=f"none of {', '.join(_HOMES)}", remedy=remedy)
+    raise UsageError(
+        "Lightning is not imported.", got=f"none of {', '.join(_HOMES)}", remedy=remedy
+    )
 
 
 class _WatchCallback:
@@ -43,7 +45,9 @@ class _WatchCallback:
         loss = None if self.loss is None else lambda: self.loss(pl_module)  # type: ignore[misc]
         self.watch = watch(pl_module, optimiser, loss=loss, **self.options)
 
-    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
         assert self.watch is not None
         self.watch.step(outputs.get("loss") if isinstance(outputs, dict) else outputs)
 

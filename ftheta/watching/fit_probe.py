@@ -25,13 +25,17 @@ class FitProbe:
         self._y = np.asarray(machine.examples.y[:ROWS])
         start = machine.model.params
         self._ndim = [np.ndim(leaf) for leaf in jax.tree.leaves(start)]
-        self._way = np.random.default_rng(0).normal(size=sum(np.size(leaf) for leaf in jax.tree.leaves(start)))
+        self._way = np.random.default_rng(0).normal(
+            size=sum(np.size(leaf) for leaf in jax.tree.leaves(start))
+        )
         self._relus = self._find_relus(start)
         self._program = jax.jit(self._measure).lower(start, self._way).compile()
 
     def _find_relus(self, params: Any) -> tuple[Graph, list[Node]] | None:
         try:
-            graph = trace(self._apply, params, jax.ShapeDtypeStruct(self._x.shape[1:], self._x.dtype))
+            graph = trace(
+                self._apply, params, jax.ShapeDtypeStruct(self._x.shape[1:], self._x.dtype)
+            )
         except GraphError:
             return None
         return graph, [node for node in graph.nodes if _rectifies(graph, node)]

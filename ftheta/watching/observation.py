@@ -39,13 +39,17 @@ def describe_trouble(
     dead: Mapping[str, float], ratio: float | None, sharpness: float | None, limit: float | None
 ) -> tuple[str, ...]:
     """What there is to say of one step: layers that are dead, gradients out of scale, steps that are too large."""
-    notes = [f"every unit of {name} is dead on the batch" for name, share in dead.items() if share == 1]
+    notes = [
+        f"every unit of {name} is dead on the batch" for name, share in dead.items() if share == 1
+    ]
     if ratio is not None and ratio < VANISHING:
         notes.append(f"gradients vanish towards the input: first matrix ÷ last {ratio:.2g}")
     if ratio is not None and ratio > EXPLODING:
         notes.append(f"gradients explode towards the input: first matrix ÷ last {ratio:.2g}")
     if sharpness is not None and limit is not None and sharpness > limit:
-        notes.append(f"sharpness {sharpness:.4g} is beyond the limit of stability {limit:.4g}: the step is too large")
+        notes.append(
+            f"sharpness {sharpness:.4g} is beyond the limit of stability {limit:.4g}: the step is too large"
+        )
     return tuple(notes)
 
 

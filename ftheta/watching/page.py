@@ -57,22 +57,31 @@ def _curves(seen: Sequence[Observation], field: str) -> dict[str, Points]:
     """One curve per name in a mapping of the observations: the first few of many."""
     names = list(dict.fromkeys(name for o in seen for name in getattr(o, field)))
     step = max(1, -(-len(names) // MOST_LINES))
-    return {name: _curve(seen, [getattr(o, field).get(name) for o in seen]) for name in names[::step]}
+    return {
+        name: _curve(seen, [getattr(o, field).get(name) for o in seen]) for name in names[::step]
+    }
 
 
 def _sharpness(seen: Sequence[Observation]) -> dict[str, Points]:
-    found = {"sharpness": _curve(seen, [o.sharpness for o in seen]), "limit": _curve(seen, [o.limit for o in seen])}
+    found = {
+        "sharpness": _curve(seen, [o.sharpness for o in seen]),
+        "limit": _curve(seen, [o.limit for o in seen]),
+    }
     return found if found["sharpness"] else {}
 
 
 def _curve(seen: Sequence[Observation], values: Sequence[float | None]) -> Points:
-    found = [(float(o.step), float(y)) for o, y in zip(seen, values) if y is not None and isfinite(y)]
+    found = [
+        (float(o.step), float(y)) for o, y in zip(seen, values) if y is not None and isfinite(y)
+    ]
     return found[:: max(1, len(found) // MOST_POINTS)]
 
 
 def _draw_panel(title: str, curves: Mapping[str, Points], log: bool) -> str:
     """One chart; on a logarithmic scale zero has no place."""
-    shown = {name: [(x, y) for x, y in points if y > 0 or not log] for name, points in curves.items()}
+    shown = {
+        name: [(x, y) for x, y in points if y > 0 or not log] for name, points in curves.items()
+    }
     points = [point for curve in shown.values() for point in curve]
     if not points:
         return ""

@@ -97,11 +97,15 @@ class SharpnessProbe:
                 quotient = self._iterate(parameters, slope, last=k == rounds - 1)
         return quotient
 
-    def _iterate(self, parameters: Sequence[torch.Tensor], slope: tuple[torch.Tensor, ...], *, last: bool) -> float:
+    def _iterate(
+        self, parameters: Sequence[torch.Tensor], slope: tuple[torch.Tensor, ...], *, last: bool
+    ) -> float:
         assert self._way is not None
         size = torch.sqrt(sum(torch.sum(v**2) for v in self._way))  # type: ignore[arg-type]
         way = [v / size for v in self._way]
-        product = torch.autograd.grad(slope, parameters, grad_outputs=way, retain_graph=not last, allow_unused=True)
+        product = torch.autograd.grad(
+            slope, parameters, grad_outputs=way, retain_graph=not last, allow_unused=True
+        )
         filled = [torch.zeros_like(v) if h is None else h for h, v in zip(product, way)]
         self._way = [h.detach() for h in filled] if any(bool(h.any()) for h in filled) else way
         return float(sum(torch.sum(v * h) for v, h in zip(way, filled)))
@@ -129,7 +133,9 @@ def stability_limit(optimiser: Any) -> tuple[float | None, float | None]:
         return None, None
     step = max(float(group["lr"]) for group in groups)
     least = min(float(group["lr"]) for group in groups)
-    others = any(group.get(name) for group in groups for name in ("nesterov", "dampening", "maximize"))
+    others = any(
+        group.get(name) for group in groups for name in ("nesterov", "dampening", "maximize")
+    )
     if not isinstance(optimiser, torch.optim.SGD) or least <= 0 or others:
         return step, None
     momentum = max(float(group.get("momentum", 0.0)) for group in groups)

@@ -45,12 +45,18 @@ def watch(
         Where the lines of JSON and the page go; None for neither. In a notebook the page is shown as well.
     """
     if every is not None and every < 1:
-        raise UsageError("`every` is a number of steps.", got=every, remedy="give 1 or more, or nothing")
+        raise UsageError(
+            "`every` is a number of steps.", got=every, remedy="give 1 or more, or nothing"
+        )
     if not 0 < share <= 1:
-        raise UsageError("`share` is a part of the time of training.", got=share, remedy="0.03 is three per cent")
+        raise UsageError(
+            "`share` is a part of the time of training.", got=share, remedy="0.03 is three per cent"
+        )
     if model is not None and not is_torch(model):
         remedy = "give a module of torch; for ft.fit, ft.fit(net, data, watch=ft.watch())"
-        raise UsageError("A training loop of this kind is not watched.", got=type(model).__name__, remedy=remedy)
+        raise UsageError(
+            "A training loop of this kind is not watched.", got=type(model).__name__, remedy=remedy
+        )
     named = "training" if model is None else type(model).__name__
     line_file, html_file = (None if path is None else Path(path) for path in (file, page))
     return Watch(model, optimiser, loss, Pace(share, every), Log(line_file, html_file, named))
@@ -59,7 +65,9 @@ def watch(
 class Watch:
     """What `ft.watch` returns. `observations` is all that was seen; `close` writes the page a last time."""
 
-    def __init__(self, model: Any, optimiser: Any, loss: Callable[[], Any] | None, pace: Pace, log: Log) -> None:
+    def __init__(
+        self, model: Any, optimiser: Any, loss: Callable[[], Any] | None, pace: Pace, log: Log
+    ) -> None:
         self.model = model
         self.optimiser = optimiser
         self.steps = 0
@@ -115,22 +123,47 @@ class Watch:
         notes = describe_trouble(dead, ratio, sharpness, limit)
         seconds = self.pace.training
         return Observation(
-            self.steps, seconds, value, step_size, dead, gradients, ratio, sharpness, limit, self.cost, notes
+            self.steps,
+            seconds,
+            value,
+            step_size,
+            dead,
+            gradients,
+            ratio,
+            sharpness,
+            limit,
+            self.cost,
+            notes,
         )
 
-    def follow_fit(self, step: int, loss: float, machine: Any, params: Any, step_size: float | None) -> None:
+    def follow_fit(
+        self, step: int, loss: float, machine: Any, params: Any, step_size: float | None
+    ) -> None:
         """Called by `ft.fit` between two chunks of steps."""
         if not self.pace.is_due(step) and self.observations:
             return
         from .fit_probe import FitProbe  # imports JAX
 
         if self._fit_probe is None:
-            self._fit_probe = FitProbe(machine)  # compiled once, and not charged: neither is the training's own
+            # compiled once, and not charged: neither is the training's own
+            self._fit_probe = FitProbe(machine)
         begun = perf_counter()
         dead, gradients, ratio, sharpness = self._fit_probe.look(params)
         limit = None if step_size is None else 2 / step_size
         notes = describe_trouble(dead, ratio, sharpness, limit)
-        seen = (step, self.pace.training, loss, step_size, dead, gradients, ratio, sharpness, limit, self.cost, notes)
+        seen = (
+            step,
+            self.pace.training,
+            loss,
+            step_size,
+            dead,
+            gradients,
+            ratio,
+            sharpness,
+            limit,
+            self.cost,
+            notes,
+        )
         self.log.add(Observation(*seen))
         self.pace.charge(perf_counter() - begun)
 

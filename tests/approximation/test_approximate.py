@@ -50,7 +50,9 @@ def test_no_point_has_a_larger_error_than_the_certificate(method):
     assert made.method == method and made.certified.basis is Basis.EXACT
     dense = dense_error(made, WAVE, 0.0, 1.0, 20_000)
     assert dense <= made.certified.hi + 1e-12 and made.measured <= made.certified.hi + 1e-12
-    assert made.certified.lo <= made.certified.hi and (made.reached or method in ("bernstein", "barron"))
+    assert made.certified.lo <= made.certified.hi and (
+        made.reached or method in ("bernstein", "barron")
+    )
 
 
 @pytest.mark.nightly
@@ -81,7 +83,10 @@ def test_every_activation_is_certified(activation):
 def test_functions_of_two_variables(method, neurons):
     made = approximate(PLANE, ([-1, -1], [1, 1]), 0.2, method=method, neurons=neurons)
     assert made.reached
-    assert dense_error(made, PLANE, np.array([-1, -1]), np.array([1, 1]), 20_000) <= made.certified.hi + 1e-12
+    assert (
+        dense_error(made, PLANE, np.array([-1, -1]), np.array([1, 1]), 20_000)
+        <= made.certified.hi + 1e-12
+    )
 
 
 def test_functions_of_three_variables():
@@ -126,7 +131,9 @@ def test_values_of_activations_are_those_of_the_layers():
     z = np.linspace(-8, 8, 401)
     with jax.enable_x64(True):
         for name, value in VALUES.items():
-            np.testing.assert_allclose(value(z), np.asarray(ACTIVATIONS[name].function(jnp.asarray(z))), atol=1e-14)
+            np.testing.assert_allclose(
+                value(z), np.asarray(ACTIVATIONS[name].function(jnp.asarray(z))), atol=1e-14
+            )
 
 
 def test_the_bound_on_a_cell_holds_inside_it():
@@ -175,7 +182,9 @@ def test_expressions_targets_and_functions_are_the_same():
 
 
 def test_a_spectrum_that_is_known_is_used():
-    f = Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-1.0,), (1.0,), spectrum=Spectrum.gaussian(1))
+    f = Target(
+        "Gaussian", lambda x: jnp.exp(-x * x / 2), (-1.0,), (1.0,), spectrum=Spectrum.gaussian(1)
+    )
     made = approximate(f, None, 0.3, method="barron", neurons=512)
     assert made.measured <= made.certified.hi and made.network.layers[0].activation == "sigmoid"
 
@@ -187,7 +196,9 @@ def test_cosines_of_samples_are_the_function():
     x = np.array([[0.3, 1.1], [0.8, 0.2]])
     size = np.maximum(np.linalg.norm(omega, axis=1), 1e-300)
     waves = (
-        moment * (np.cos(omega @ x.T + phase[:, None]) - np.cos(omega @ goal.centre + phase)[:, None]) / size[:, None]
+        moment
+        * (np.cos(omega @ x.T + phase[:, None]) - np.cos(omega @ goal.centre + phase)[:, None])
+        / size[:, None]
     )
     truth = goal.values(x) - goal.values(goal.centre[None])
     error = waves.std(0) / 200
@@ -307,7 +318,11 @@ def test_twenty_variables_in_the_mean_square(method, eps):
     made = approximate(f, None, eps, norm="L2", method=method, neurons=600)
     assert made.reached and made.error.basis is Basis.SAMPLED and made.error.hi <= eps
     assert made.error.confidence == 1 - 1e-6 and "interval arithmetic" in made.error.assuming
-    assert made.certified.hi == np.inf and "estimated" in str(made) and made.document["certified"] is None
+    assert (
+        made.certified.hi == np.inf
+        and "estimated" in str(made)
+        and made.document["certified"] is None
+    )
     square, doubt = mean_square(made, f.f, np.array(f.lo), np.array(f.hi))
     assert made.error.lo**2 - 5 * doubt <= square <= made.error.hi**2 + 5 * doubt
 
@@ -315,7 +330,8 @@ def test_twenty_variables_in_the_mean_square(method, eps):
 @pytest.mark.nightly
 def test_the_bound_of_barron_in_expectation_is_said_and_kept():
     made = approximate(bell(5), None, 1e-9, norm="L2", method="barron", neurons=200)
-    bound = 2 * Spectrum.gaussian(5).first_moment.hi / np.sqrt(made.neurons)  # the box is in the unit ball
+    # the box is in the unit ball
+    bound = 2 * Spectrum.gaussian(5).first_moment.hi / np.sqrt(made.neurons)
     assert f"{bound:.6g}" in made.how and made.error.hi <= bound and not made.reached
 
 
@@ -334,7 +350,9 @@ def spiked(place, height, half):
     return lambda x: jnp.sin(x) + height * jnp.maximum(0.0, 1 - jnp.abs(x - place) / half)
 
 
-@pytest.mark.parametrize("place, height, half", [(1.2345678, 1e4, 5e-7), (2.7, 1e3, 1e-5), (0.1, 50.0, 1e-4)])
+@pytest.mark.parametrize(
+    "place, height, half", [(1.2345678, 1e4, 5e-7), (2.7, 1e3, 1e-5), (0.1, 50.0, 1e-4)]
+)
 def test_a_spike_between_the_points_is_seen_in_the_mean_square(place, height, half):
     f = spiked(place, height, half)
     made = approximate(f, (0, 3), 0.01, norm="L2", method="greedy", neurons=12)
@@ -345,7 +363,9 @@ def test_a_spike_between_the_points_is_seen_in_the_mean_square(place, height, ha
 
 
 def test_in_few_variables_the_mean_square_is_proved():
-    made = approximate(lambda x: jnp.sin(3 * x[0]) * x[1], ([0, 0], [1, 1]), 0.05, norm="L2", method="random")
+    made = approximate(
+        lambda x: jnp.sin(3 * x[0]) * x[1], ([0, 0], [1, 1]), 0.05, norm="L2", method="random"
+    )
     assert made.reached and made.error.basis is Basis.EXACT and "certified" in str(made)
     square, doubt = mean_square(made, made.goal.f, np.zeros(2), np.ones(2))
     assert made.error.lo**2 - 5 * doubt <= square <= made.error.hi**2 + 5 * doubt
@@ -361,12 +381,25 @@ def test_a_mean_square_without_a_bound_of_the_error_is_measured_and_not_reached(
 
 def test_values_of_a_network_over_cells_contain_those_at_their_points():
     rng = np.random.default_rng(0)
-    for activation in ("relu", "leaky-relu", "tanh", "sigmoid", "arctan", "softplus", "gelu", "silu"):
-        net = Shallow(activation, rng.normal(size=(9, 2)), rng.normal(size=9), rng.normal(size=9), 0.3)
+    for activation in (
+        "relu",
+        "leaky-relu",
+        "tanh",
+        "sigmoid",
+        "arctan",
+        "softplus",
+        "gelu",
+        "silu",
+    ):
+        net = Shallow(
+            activation, rng.normal(size=(9, 2)), rng.normal(size=9), rng.normal(size=9), 0.3
+        )
         a = rng.uniform(-2, 2, size=(50, 2))
         b = a + rng.random((50, 2)) ** 3
         over = net.over(a, b)
-        inside = net.values((a[:, None] + (b - a)[:, None] * rng.random((50, 30, 2))).reshape(-1, 2)).reshape(50, 30)
+        inside = net.values(
+            (a[:, None] + (b - a)[:, None] * rng.random((50, 30, 2))).reshape(-1, 2)
+        ).reshape(50, 30)
         assert (over.lo <= inside.min(1)).all() and (inside.max(1) <= over.hi).all(), activation
 
 

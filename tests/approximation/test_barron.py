@@ -15,7 +15,11 @@ from ftheta.estimates import mean
 from ftheta.logic import SubjectError
 from ftheta.subjects import Spectrum
 
-WAVES = np.array([[3.0, 1.0], [0.0, -5.0], [1.0, 1.0]]), np.array([1.0, -0.5, 0.25]), np.array([0.3, 2.0, -1.0])
+WAVES = (
+    np.array([[3.0, 1.0], [0.0, -5.0], [1.0, 1.0]]),
+    np.array([1.0, -0.5, 0.25]),
+    np.array([0.3, 2.0, -1.0]),
+)
 
 
 def waves_problem(rng: np.random.Generator, factor: float = 1.0) -> Problem:
@@ -28,7 +32,11 @@ def waves_problem(rng: np.random.Generator, factor: float = 1.0) -> Problem:
 
 def problems() -> dict[str, Problem]:
     rng = np.random.default_rng(0)
-    return {"line": gaussian_problem(rng, 1, 40), "space": gaussian_problem(rng, 7, 40), "waves": waves_problem(rng)}
+    return {
+        "line": gaussian_problem(rng, 1, 40),
+        "space": gaussian_problem(rng, 7, 40),
+        "waves": waves_problem(rng),
+    }
 
 
 each_problem = pytest.mark.parametrize("problem", problems().values(), ids=problems().keys())
@@ -44,7 +52,9 @@ def test_the_mean_neuron_is_the_function_at_every_point(problem):
 @each_problem
 def test_the_spectrum_gives_the_function_back_and_a_false_moment_does_not(problem):
     assert problem.mismatch(np.random.default_rng(2)) <= 1
-    false = Problem(problem.values, problem.sample, 0.8 * problem.moment, problem.ball, problem.wanted)
+    false = Problem(
+        problem.values, problem.sample, 0.8 * problem.moment, problem.ball, problem.wanted
+    )
     assert false.mismatch(np.random.default_rng(2)) > 1
 
 
@@ -79,7 +89,9 @@ def test_a_moment_far_too_small_is_contradicted_at_a_point_evaluated_again():
 
 @given(st.integers(1, 60))
 def test_the_moment_of_the_gaussian_is_its_closed_form(d):
-    assert gaussian_moment(d) == pytest.approx(sqrt(2) * gamma((d + 1) / 2) / gamma(d / 2), rel=1e-12)
+    assert gaussian_moment(d) == pytest.approx(
+        sqrt(2) * gamma((d + 1) / 2) / gamma(d / 2), rel=1e-12
+    )
 
 
 def test_points_are_uniform_in_the_ball():
@@ -111,12 +123,17 @@ def test_the_first_greedy_step_correlates_most_with_the_function(seed):
     wanted = rng.normal(size=12)
     directions = np.array([[1.0, 0.0], [0.0, 1.0]])
     size = 50.0
-    active = [s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-3.5, 3.5)]
+    active = [
+        s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-3.5, 3.5)
+    ]
     overlaps = [abs(wanted[some].sum()) for some in active]
     chosen = active[int(np.argmax(overlaps))]
-    share = max(overlaps) / (size * chosen.sum())  # the line search, which stays below 1 for so large a step
+    # the line search, which stays below 1 for so large a step
+    share = max(overlaps) / (size * chosen.sum())
     step = share * size * np.sign(wanted[chosen].sum()) * chosen
-    assert frank_wolfe(offsets, wanted, directions, size, 1).errors[0] == pytest.approx(((wanted - step) ** 2).mean())
+    assert frank_wolfe(offsets, wanted, directions, size, 1).errors[0] == pytest.approx(
+        ((wanted - step) ** 2).mean()
+    )
 
 
 @given(st.integers(0, 1000), st.integers(1, 25), st.integers(1, 3))
@@ -127,7 +144,9 @@ def test_the_network_of_a_path_has_its_error_and_stays_in_the_hull(seed, k, d):
     path = frank_wolfe(offsets, wanted, rng.integers(1, 5, size=(5, d)).astype(float), 7.0, 25)
     net = path.network(k)
     assert len(net.thresholds) <= k and np.abs(net.coefficients).sum() <= 7.0 * (1 + 1e-12)
-    assert ((wanted - net.on(offsets).sum(0)) ** 2).mean() == pytest.approx(path.errors[k - 1], rel=1e-9, abs=1e-12)
+    assert ((wanted - net.on(offsets).sum(0)) ** 2).mean() == pytest.approx(
+        path.errors[k - 1], rel=1e-9, abs=1e-12
+    )
 
 
 @given(st.integers(0, 1000))
@@ -139,7 +158,9 @@ def test_each_iteration_finds_the_step_that_correlates_most(seed):
     path = frank_wolfe(offsets, wanted, directions, 5.0, 6)
     for k in range(1, 6):
         residual = wanted - path.network(k).on(offsets).sum(0)
-        active = [s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-6.5, 7)]
+        active = [
+            s * offsets @ a > t for a in directions for s in (1, -1) for t in np.arange(-6.5, 7)
+        ]
         most = max(abs(residual[some].sum()) for some in active)
         step = path.moves.on(offsets)[k] / 5.0
         assert abs(residual @ step) == pytest.approx(most, rel=1e-9, abs=1e-12)

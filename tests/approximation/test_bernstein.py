@@ -21,7 +21,12 @@ FUNCTIONS = {
     "vee": (jnp.abs, np.abs, -1.0, 2.0),
     "rectifier": (jax.nn.relu, lambda x: np.maximum(x, 0), -3.0, 1.0),
     "root": (lambda x: jnp.sqrt(jnp.abs(x)), lambda x: np.sqrt(np.abs(x)), -1.0, 0.5),
-    "step": (lambda x: jnp.where(x > 0.3, 1.0, 0.0), lambda x: np.where(x > 0.3, 1.0, 0.0), 0.0, 1.0),
+    "step": (
+        lambda x: jnp.where(x > 0.3, 1.0, 0.0),
+        lambda x: np.where(x > 0.3, 1.0, 0.0),
+        0.0,
+        1.0,
+    ),
 }
 each = pytest.mark.parametrize("f, plain, lo, hi", FUNCTIONS.values(), ids=FUNCTIONS.keys())
 
@@ -41,9 +46,17 @@ def test_the_supremum_in_two_variables_is_that_of_the_closed_form():
 
 
 def test_a_program_that_may_jump_is_not_given_a_slope():
-    jumpy = (lambda x: jnp.floor(x), lambda x: jnp.where(x > 0, x, 0.0), jnp.sign, lambda x: x * (x > 0.5))
+    jumpy = (
+        lambda x: jnp.floor(x),
+        lambda x: jnp.where(x > 0, x, 0.0),
+        jnp.sign,
+        lambda x: x * (x > 0.5),
+    )
     assert not any(without_jumps(f, 1) for f in jumpy)
-    assert all(without_jumps(f, 1) for f in (jnp.tanh, jnp.abs, jax.nn.relu, jax.nn.softplus, jax.nn.sigmoid))
+    assert all(
+        without_jumps(f, 1)
+        for f in (jnp.tanh, jnp.abs, jax.nn.relu, jax.nn.softplus, jax.nn.sigmoid)
+    )
 
 
 def test_a_derivative_that_its_author_made_up_is_not_trusted():
@@ -113,7 +126,8 @@ def test_the_error_encloses_a_dense_search(f, plain, lo, hi):
 
 def test_a_jump_leaves_every_degree_above_its_half():
     assert b.degree_for(Oscillation.of(FUNCTIONS["step"][0], 0.0, 1.0), 1.0, 0.5) is None
-    assert b.degree_for(Oscillation.of(lambda x: x, 0.0, 1.0), 1.0, 0.1) == 256  # 3/2 n^−½ ≤ 0.1 from n = 225
+    # 3/2 n^−½ ≤ 0.1 from n = 225
+    assert b.degree_for(Oscillation.of(lambda x: x, 0.0, 1.0), 1.0, 0.1) == 256
 
 
 def test_pairs_that_generators_do_not_separate_are_found_and_bound_the_distance():
@@ -123,4 +137,7 @@ def test_pairs_that_generators_do_not_separate_are_found_and_bound_the_distance(
     assert b.distance_below(lambda x: x, pairs) == pytest.approx(1.0)
     assert b.find_unseparated([lambda x: x], -1.0, 1.0, 65) == [(0.0, 0.0)]
     assert b.distance_below(lambda x: x + 3.0, [(0.0, 0.0)]) == pytest.approx(3.0)
-    assert b.find_unseparated([lambda x: 1.0, lambda x: x], -1.0, 1.0, 65) == [] and b.distance_below(jnp.sin, []) == 0
+    assert (
+        b.find_unseparated([lambda x: 1.0, lambda x: x], -1.0, 1.0, 65) == []
+        and b.distance_below(jnp.sin, []) == 0
+    )

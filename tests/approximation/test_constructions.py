@@ -21,7 +21,11 @@ from ftheta.logic import SubjectError, UsageError
 from ftheta.theorems.universality.uat_cybenko_hornik import error_of_jumps
 from ftheta.theorems.universality.uat_nonpolynomial_iff import density
 from ftheta.theorems.universality.uat_step2_mollification import mollified
-from ftheta.theorems.universality.uat_step3_monomials import errors_against_step, power_of_exp, rates_in_the_step
+from ftheta.theorems.universality.uat_step3_monomials import (
+    errors_against_step,
+    power_of_exp,
+    rates_in_the_step,
+)
 
 from ..thoroughness import max_examples
 
@@ -65,7 +69,9 @@ def test_derivatives_from_power_series_are_those_of_nested_jax(name):
     with jax.enable_x64(True):
         for order in range(1, 5):
             f = jax.grad(f)
-            assert m.derivative_at(name, order, Fraction(1, 3)).middle == pytest.approx(float(f(1 / 3)), abs=1e-9)
+            assert m.derivative_at(name, order, Fraction(1, 3)).middle == pytest.approx(
+                float(f(1 / 3)), abs=1e-9
+            )
 
 
 @pytest.mark.parametrize("name", list(m.SMOOTH))
@@ -79,11 +85,17 @@ def test_balls_floats_and_programs_are_one_function(name):
     np.testing.assert_allclose(balls, program - program[2], atol=1e-13)
 
 
-@given(st.integers(1, 8), st.fractions(-2, 2, max_denominator=20), st.sampled_from([Fraction(1, 4), Fraction(1, 100)]))
+@given(
+    st.integers(1, 8),
+    st.fractions(-2, 2, max_denominator=20),
+    st.sampled_from([Fraction(1, 4), Fraction(1, 100)]),
+)
 def test_the_quotient_of_exp_is_a_power(k, x, h):
     made = m.value_at(m.Quotient("exp", Fraction(0), k, h), x)
     other = power_of_exp(h, k, x)
-    assert made.lo <= other.hi and other.lo <= made.hi and made.width <= 1e-12 * (1 + abs(made.middle))
+    assert (
+        made.lo <= other.hi and other.lo <= made.hi and made.width <= 1e-12 * (1 + abs(made.middle))
+    )
 
 
 def test_the_values_of_the_catalogue():
@@ -125,7 +137,9 @@ def test_a_compiled_polynomial_is_within_its_proved_error(name):
 
 def test_polynomials_are_not_compiled_with_polynomials_or_beyond_reach():
     with pytest.raises(UsageError):
-        m.compile_polynomial([Fraction(0)] * 3 + [Fraction(1)], "square", Fraction(1), Fraction(1, 8))
+        m.compile_polynomial(
+            [Fraction(0)] * 3 + [Fraction(1)], "square", Fraction(1), Fraction(1, 8)
+        )
     with pytest.raises(UsageError, match="degree"):
         m.compile_polynomial([Fraction(1)] * 20, "tanh", Fraction(1), Fraction(1, 8))
 
@@ -133,9 +147,9 @@ def test_polynomials_are_not_compiled_with_polynomials_or_beyond_reach():
 @given(st.fractions(-2, 2, max_denominator=16))
 def test_the_smoothed_rectifier_is_the_integral(x):
     eps = 0.75
-    found = integrate.quad(lambda y: max(float(x) - y, 0.0), -eps, eps, points=[max(-eps, min(eps, float(x)))])[0] / (
-        2 * eps
-    )
+    found = integrate.quad(
+        lambda y: max(float(x) - y, 0.0), -eps, eps, points=[max(-eps, min(eps, float(x)))]
+    )[0] / (2 * eps)
     assert float(mollified.rectified_box(Fraction(3, 4), x)) == pytest.approx(found, abs=1e-10)
 
 
@@ -153,7 +167,12 @@ def test_a_smoothed_activation_is_the_convolution_within_the_bound(kernel, name)
     mass = integrate.quad(psi, -1, 1)[0]
     for x in (-0.7, -0.2, 0.0, 0.33):
         inside = [t for t in (x / 0.5,) if -1 < t < 1]
-        true = integrate.quad(lambda t, x=x: psi(t) * plain(x - 0.5 * t), -1, 1, points=inside or None)[0] / mass
+        true = (
+            integrate.quad(
+                lambda t, x=x: psi(t) * plain(x - 0.5 * t), -1, 1, points=inside or None
+            )[0]
+            / mass
+        )
         assert abs(net.on(np.array([x]))[0] - true) <= net.bound()
     assert mollified.masses(kernel, 9).sum() == pytest.approx(1.0)
     assert mollified.steepest_on(lambda x: jnp.sign(x), -1.0, 1.0) == np.inf
@@ -165,7 +184,11 @@ def test_no_polynomial_is_closer_to_the_absolute_value_than_the_floor():
     x = np.linspace(-1, 1, 2001)
     for degree in (4, 8, 13):  # interpolation at Chebyshev points is a near-best rival
         rival = np.polynomial.chebyshev.Chebyshev.interpolate(np.abs, degree)(x)
-        assert 0.1 / degree < float(density.polynomial_floor(degree)) <= np.abs(rival - np.abs(x)).max()
+        assert (
+            0.1 / degree
+            < float(density.polynomial_floor(degree))
+            <= np.abs(rival - np.abs(x)).max()
+        )
 
 
 def test_a_fit_is_proved_everywhere_and_polynomial_activations_stay_above_the_floor():
@@ -191,11 +214,17 @@ def test_orders_of_derivatives_are_factorials_of_taylor_coefficients():
 def test_the_norms_of_gaussians_and_of_the_hat_are_those_of_the_catalogue_and_of_scipy():
     for d, value in {1: 0.7978846, 2: 1.2533141, 3: 1.5957691, 10: 3.0843278}.items():
         assert fourier.gaussian_norm(d).middle == pytest.approx(value, abs=6e-8)
-        assert fourier.gaussian_norm_by_integral(d).middle == pytest.approx(fourier.gaussian_norm(d).middle, rel=1e-14)
+        assert fourier.gaussian_norm_by_integral(d).middle == pytest.approx(
+            fourier.gaussian_norm(d).middle, rel=1e-14
+        )
     for cut in (0.5, 10.0, 300.0):
         ci = special.sici(cut)[1]
-        assert fourier.hat_norm(cut).middle == pytest.approx(2 / np.pi * (np.euler_gamma + np.log(cut) - ci), rel=1e-12)
-        assert fourier.hat_norm_by_integral(cut).middle == pytest.approx(fourier.hat_norm(cut).middle, rel=1e-14)
+        assert fourier.hat_norm(cut).middle == pytest.approx(
+            2 / np.pi * (np.euler_gamma + np.log(cut) - ci), rel=1e-12
+        )
+        assert fourier.hat_norm_by_integral(cut).middle == pytest.approx(
+            fourier.hat_norm(cut).middle, rel=1e-14
+        )
 
 
 def test_spectra_from_samples_have_the_norms_of_the_closed_forms():
@@ -203,7 +232,9 @@ def test_spectra_from_samples_have_the_norms_of_the_closed_forms():
     assert line.quiet and line.up_to(line.cut) == pytest.approx(np.sqrt(2 / np.pi), rel=1e-4)
     plane = fourier.sampled_spectrum(lambda x: jnp.exp(-x @ x / 2), [-14.0] * 2, [14.0] * 2, 128)
     assert plane.up_to(plane.cut) == pytest.approx(np.sqrt(np.pi / 2), rel=1e-2)
-    wave = fourier.sampled_spectrum(lambda x: jnp.cos(3 * x[0] - 4 * x[1]), [0.0] * 2, [2 * np.pi] * 2, 32)
+    wave = fourier.sampled_spectrum(
+        lambda x: jnp.cos(3 * x[0] - 4 * x[1]), [0.0] * 2, [2 * np.pi] * 2, 32
+    )
     assert not wave.quiet and wave.up_to(wave.cut) == pytest.approx(5.0) and wave.up_to(4.9) < 1e-9
 
 
@@ -216,7 +247,9 @@ def test_stretching_divides_the_norm_and_sums_add_at_most():
 
 
 def test_the_integral_of_the_hat_follows_its_closed_form_up_to_a_frequency():
-    found = fourier.sampled_spectrum(lambda x: jnp.maximum(1 - jnp.abs(x), 0.0), [-32.0], [32.0], 8192)
+    found = fourier.sampled_spectrum(
+        lambda x: jnp.maximum(1 - jnp.abs(x), 0.0), [-32.0], [32.0], 8192
+    )
     for cut in (5.0, 20.0, 60.0):
         assert found.up_to(cut) == pytest.approx(fourier.hat_norm(cut).middle, rel=0.02)
 

@@ -13,7 +13,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 ROUNDING = 1e-9
 
 
-def assert_secants_within(net: Enclosed, rng: np.random.Generator, dimension: int, width: float) -> None:
+def assert_secants_within(
+    net: Enclosed, rng: np.random.Generator, dimension: int, width: float
+) -> None:
     """Along every axis, between random points of random cells of up to this width."""
     a = rng.uniform(-1, 1 - width, (20, dimension))
     b = a + width * rng.uniform(0.01, 1, a.shape)
@@ -43,7 +45,13 @@ def test_interpolants_on_cells_that_reach_over_the_edges_of_the_mesh(seed, dimen
 def test_hidden_layers_of_every_activation(activation):
     rng = np.random.default_rng(0)
     for dimension, width in ((1, 0.05), (2, 0.5), (5, 1.5)):
-        net = Shallow(activation, 3 * rng.normal(size=(12, dimension)), rng.normal(size=12), rng.normal(size=12), 0.5)
+        net = Shallow(
+            activation,
+            3 * rng.normal(size=(12, dimension)),
+            rng.normal(size=12),
+            rng.normal(size=12),
+            0.5,
+        )
         assert_secants_within(net, rng, dimension, width)
 
 

@@ -25,9 +25,15 @@ def test_norms_from_samples_spectra_and_expressions():
     plane = ft.barron_norm("exp(-(x*x + y*y)/2)", (-9, 9), points=128)
     assert float(plane) == pytest.approx(1.2533141, rel=2e-3)
     waves = Target(
-        "waves", jnp.cos, (-pi,), (pi,), spectrum=Spectrum.cosines(np.array([[3.0], [1.0]]), np.ones(2), np.zeros(2))
+        "waves",
+        jnp.cos,
+        (-pi,),
+        (pi,),
+        spectrum=Spectrum.cosines(np.array([[3.0], [1.0]]), np.ones(2), np.zeros(2)),
     )
-    assert float(ft.barron_norm(waves)) == pytest.approx(4.0) and "spectrum" in str(ft.barron_norm(waves))
+    assert float(ft.barron_norm(waves)) == pytest.approx(4.0) and "spectrum" in str(
+        ft.barron_norm(waves)
+    )
     x = np.linspace(0, 2 * pi, 64, endpoint=False)
     assert float(ft.barron_norm(np.cos(5 * x), (0, 2 * pi))) == pytest.approx(5.0)
 

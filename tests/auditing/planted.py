@@ -10,7 +10,16 @@ import numpy as np
 
 from ftheta.auditing.part import Part
 from ftheta.auditing.plan import Task
-from ftheta.logic import Enclosure, Evidence, Fact, Finding, Identity, SubjectError, hypothesis, theorem
+from ftheta.logic import (
+    Enclosure,
+    Evidence,
+    Fact,
+    Finding,
+    Identity,
+    SubjectError,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks import random_mlp
 from ftheta.processes import compilation
 from ftheta.subjects import Network

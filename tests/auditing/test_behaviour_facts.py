@@ -41,8 +41,12 @@ def test_concave_and_affine_outputs_are_told_apart():
     last = np.array([[-1.0, -1.0], [1.0, -1.0]])
     rows = np.random.default_rng(0).normal(size=(30, 2))
     found = part("monotone-and-convex", mlp(first, last, rows))
-    assert value(found, "outputs proved concave").lo == 1 and value(found, "outputs proved convex").lo == 0
-    inside = part("monotone-and-convex", mlp(first, last, np.abs(rows)))  # all neurons are on: nothing bends
+    assert (
+        value(found, "outputs proved concave").lo == 1
+        and value(found, "outputs proved convex").lo == 0
+    )
+    # all neurons are on: nothing bends
+    inside = part("monotone-and-convex", mlp(first, last, np.abs(rows)))
     assert value(inside, "outputs proved affine").lo == 2
 
 
@@ -77,14 +81,22 @@ def test_outputs_proved_convex_lie_below_their_chords():
             proved += 1
             points = rng.uniform(rows.min(0), rows.max(0), (40, 2))
             values = np.array([float(net(x)[0]) for x in points])
-            middle = np.array([float(net((a + b) / 2)[0]) for a, b in zip(points[:20], points[20:])])
+            middle = np.array(
+                [float(net((a + b) / 2)[0]) for a, b in zip(points[:20], points[20:])]
+            )
             assert (middle <= (values[:20] + values[20:]) / 2 + 1e-9).all()
     assert 0 < proved < 8
 
 
 def test_even_functions_show_no_departure():
     net = Network.described(
-        Description((Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1)))), "abs"
+        Description(
+            (
+                Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"),
+                Dense(np.ones((1, 2)), np.zeros(1)),
+            )
+        ),
+        "abs",
     )
     found = part("monotone-and-convex", net)
     assert value(found, "departure from an even function").lo == 0
@@ -106,9 +118,15 @@ def test_far_rows_are_those_beyond_every_distance_of_training(classifier):
     moved[:4] += 40.0
     found = part("far-rows", replace(classifier, data=replace(classifier.data, x=moved)))
     scale = classifier.train_data.x.std(0)
-    apart = cdist(classifier.train_data.x / scale, classifier.train_data.x / scale) + np.diag(np.full(150, np.inf))
+    apart = cdist(classifier.train_data.x / scale, classifier.train_data.x / scale) + np.diag(
+        np.full(150, np.inf)
+    )
     here = cdist(moved / scale, classifier.train_data.x / scale).min(1)
-    assert value(found, "rows further from training than any of its rows").lo == (here > apart.min(1).max()).sum() >= 4
+    assert (
+        value(found, "rows further from training than any of its rows").lo
+        == (here > apart.min(1).max()).sum()
+        >= 4
+    )
     assert {row[0] for row in found.tables[0].rows} >= {0, 1, 2, 3}
     assert rules_of(found)["far-rows"] == "warning"
 

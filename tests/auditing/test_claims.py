@@ -19,7 +19,9 @@ from ftheta.networks import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
 
 TASKS = {task.id: task for task in plan_tasks() if task.is_fact}
-FIRST_TWO = Network.described(Description((Dense(np.eye(2, 3), np.zeros(2), "identity"),)), "first two columns")
+FIRST_TWO = Network.described(
+    Description((Dense(np.eye(2, 3), np.zeros(2), "identity"),)), "first two columns"
+)
 
 
 def part_of(id: str, net: Network) -> Part:
@@ -29,12 +31,19 @@ def part_of(id: str, net: Network) -> Part:
 
 
 def facts_of(found: Part) -> dict[str, Enclosure]:
-    return {fact.key: fact.value for fact in found.facts if fact.key and isinstance(fact.value, Enclosure)}
+    return {
+        fact.key: fact.value
+        for fact in found.facts
+        if fact.key and isinstance(fact.value, Enclosure)
+    }
 
 
 def judge(text: str, *parts: Part) -> Met:
     section = Section(
-        "s", "s", tuple(f for part in parts for f in part.facts), tuple(t for part in parts for t in part.tables)
+        "s",
+        "s",
+        tuple(f for part in parts for f in part.facts),
+        tuple(t for part in parts for t in part.tables),
     )
     audit = Audit("net", "Network", "", (), None, (), (), 0, "", "", sections=(section,))
     return require(audit, [parse_threshold(text)]).requirements[0].met
@@ -69,14 +78,20 @@ def test_rows_that_were_drawn_decide_by_their_interval(monkeypatch):
     assert known["accuracy_interval"].lo < 0.95 < known["accuracy_interval"].hi
     assert judge("accuracy >= 0.949", found) is judge("accuracy >= 0.951", found) is Met.UNKNOWN
     assert judge("accuracy >= 0.5", found) is judge("error <= 0.5", found) is Met.MET
-    assert judge("worst_class_accuracy >= 0.949", found) is judge("worst_class_accuracy <= 0.949", found) is Met.UNKNOWN
+    assert (
+        judge("worst_class_accuracy >= 0.949", found)
+        is judge("worst_class_accuracy <= 0.949", found)
+        is Met.UNKNOWN
+    )
     assert judge("worst_class_accuracy >= 0.2", found) is Met.MET
 
 
 def test_nothing_is_known_of_a_class_of_which_no_row_was_drawn(monkeypatch):
     net = wrong_at(0, 200)
     assert net.data is not None and net.data.y is not None
-    three = Network.described(Description((Dense(np.eye(3), np.zeros(3), "identity"),)), "all columns")
+    three = Network.described(
+        Description((Dense(np.eye(3), np.zeros(3), "identity"),)), "all columns"
+    )
     x = net.data.x - [0, 0, 100]  # so that class 2 is never predicted
     y = np.where(np.arange(200) == 3, 2, net.data.y)
     monkeypatch.setattr(evaluation, "affordable", lambda net, work, least, most: 40)
@@ -96,7 +111,10 @@ def test_rows_that_were_drawn_decide_nothing_of_a_mean_without_a_largest_value(m
     assert {judge(text, whole) for text in texts} == {Met.MISSED}
     monkeypatch.setattr(evaluation, "affordable", lambda net, work, least, most: 40)
     drawn = part_of("test-error", net.with_data(Dataset("rows", x, y)))
-    assert facts_of(drawn)["squared_error"].basis is Basis.SAMPLED and facts_of(drawn)["squared_error"].hi < 1
+    assert (
+        facts_of(drawn)["squared_error"].basis is Basis.SAMPLED
+        and facts_of(drawn)["squared_error"].hi < 1
+    )
     assert {judge(text, drawn) for text in texts} == {Met.UNKNOWN}
 
 
@@ -152,12 +170,18 @@ def test_what_was_not_certified_is_not_known_to_be_fragile(classifier, monkeypat
 # ---- outputs that are no numbers -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("id", ["train-test-gap", "margins", "calibration", "baselines", "label-errors"])
+@pytest.mark.parametrize(
+    "id", ["train-test-gap", "margins", "calibration", "baselines", "label-errors"]
+)
 def test_no_prediction_is_read_off_an_output_that_is_not_finite(id):
-    huge = Network.of(lambda x: jnp.stack([jnp.inf * (x[0] - x[0] + 1e300) * x[0], x[1]]), np.zeros(3))
+    huge = Network.of(
+        lambda x: jnp.stack([jnp.inf * (x[0] - x[0] + 1e300) * x[0], x[1]]), np.zeros(3)
+    )
     x = np.random.default_rng(0).normal(size=(80, 3))
     data = Dataset("rows", x, np.arange(80) % 2)
-    found = perform(TASKS[id], [huge.with_data(data).with_train_data(replace(data, name="train"))], 0)
+    found = perform(
+        TASKS[id], [huge.with_data(data).with_train_data(replace(data, name="train"))], 0
+    )
     assert isinstance(found, Skipped) and "not finite" in found.reason
 
 
@@ -239,7 +263,12 @@ def test_neurons_of_a_rounded_network_are_dead_up_to_rounding():
 
 
 def test_a_list_of_layers_that_is_not_the_function_proves_nothing_of_it():
-    layers = Description((Dense(np.ones((2, 1)), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1), "identity")))
+    layers = Description(
+        (
+            Dense(np.ones((2, 1)), np.zeros(2), "relu"),
+            Dense(np.ones((1, 2)), np.zeros(1), "identity"),
+        )
+    )
     told = Network.described(layers)
     assert facts_of(part_of("canonical-form", told))["duplicate_neurons"] == Enclosure.exact(1)
     other = replace(told, apply=lambda params, x: layers.apply(params, x) + 1e-13 * jnp.sin(x))
@@ -255,5 +284,7 @@ def test_blocks_whose_weights_are_computed_on_the_way_are_invertible_up_to_round
             x = x + jnp.tanh((0.5 * W / jnp.linalg.norm(W)) @ x)
         return x
 
-    known = facts_of(part_of("residual-blocks", Network.of(apply, np.zeros(2))))["invertible_blocks"]
+    known = facts_of(part_of("residual-blocks", Network.of(apply, np.zeros(2))))[
+        "invertible_blocks"
+    ]
     assert known.lo == 2 and known.basis is Basis.FLOAT

@@ -12,16 +12,23 @@ from ftheta.subjects import Network
 
 from . import planted
 
-NETS = [Network.described(random_mlp(np.random.default_rng(k), (2, 3, 1)), name) for k, name in enumerate("ab")]
+NETS = [
+    Network.described(random_mlp(np.random.default_rng(k), (2, 3, 1)), name)
+    for k, name in enumerate("ab")
+]
 
 
 def compared(monkeypatch, tasks: str = "quick"):
-    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task(name) for name in tasks.split()])
+    monkeypatch.setattr(
+        whole, "plan_tasks", lambda only, skip: [planted.task(name) for name in tasks.split()]
+    )
     return comparing.compare(NETS[1], NETS[0], budget=None, workers=0)
 
 
 def test_what_is_of_other_rows_says_so(monkeypatch):
-    of = lambda net, rng: Part((Fact("size", Enclosure.exact(1), f"on {net.name}"), Fact("depth", Enclosure.exact(2))))
+    of = lambda net, rng: Part(
+        (Fact("size", Enclosure.exact(1), f"on {net.name}"), Fact("depth", Enclosure.exact(2)))
+    )
     monkeypatch.setattr(planted, "quick", of)
     notes = {change.name: change.note for change in compared(monkeypatch).changes}
     assert notes == {"size": "before: on a; after: on b", "depth": ""}
@@ -29,7 +36,9 @@ def test_what_is_of_other_rows_says_so(monkeypatch):
 
 def test_a_comparison_that_was_cut_short_names_both_networks_and_keeps_what_is_done(monkeypatch):
     audit = comparing.audit
-    monkeypatch.setattr(comparing, "audit", lambda *given, **how: replace(audit(*given, **how), interrupted=True))
+    monkeypatch.setattr(
+        comparing, "audit", lambda *given, **how: replace(audit(*given, **how), interrupted=True)
+    )
     both = compared(monkeypatch)
     assert (both.before.subject, both.after.subject) == ("a", "b") and both.after.interrupted
     assert [f.name for s in both.before.sections for f in s.facts] == ["drawn"]

@@ -12,7 +12,9 @@ from ftheta.networks import Dense, Description
 from ftheta.subjects import Dataset, Network
 
 TASKS = {task.id: task for task in plan_tasks([fact.id for fact in FACTS])}
-NET = Network.described(Description((Dense(np.eye(3, 4), np.zeros(3), "identity"),)), "first three columns")
+NET = Network.described(
+    Description((Dense(np.eye(3, 4), np.zeros(3), "identity"),)), "first three columns"
+)
 
 
 def part(id: str, net: Network) -> Part:
@@ -42,7 +44,9 @@ def test_rows_that_repeat_and_contradict_are_counted(rows):
     y = np.concatenate([np.arange(60) % 3, np.arange(5) % 3, [0, 2]])
     found = part("duplicates", NET.with_data(Dataset("d", x, y)))
     assert value(found, "duplicates") == 7
-    by_hand = sum(any(np.array_equal(x[i], x[j]) and y[i] != y[j] for j in range(67)) for i in range(67))
+    by_hand = sum(
+        any(np.array_equal(x[i], x[j]) and y[i] != y[j] for j in range(67)) for i in range(67)
+    )
     assert value(found, "conflicting_labels") == by_hand == 3
     assert severities(found) == {"duplicates": "warning", "conflicting-labels": "warning"}
 
@@ -78,12 +82,16 @@ def test_a_shift_between_training_and_data_is_noticed_and_none_is_not(rows):
 def test_labels_that_nobody_believes_are_listed_by_row():
     rng = np.random.default_rng(2)
     y = rng.integers(0, 3, 600)
-    x = np.concatenate([10 * np.eye(3)[y] + 0.1 * rng.normal(size=(600, 3)), np.zeros((600, 1))], axis=1)
+    x = np.concatenate(
+        [10 * np.eye(3)[y] + 0.1 * rng.normal(size=(600, 3)), np.zeros((600, 1))], axis=1
+    )
     mistaken = np.sort(rng.permutation(600)[:18])
     wrong = y.copy()
     wrong[mistaken] = (y[mistaken] + 1) % 3
     found = part("label-errors", NET.with_data(Dataset("d", x, wrong)))
-    assert {row[0] for row in found.tables[0].rows} <= set(mistaken) and value(found, "label_errors") == 18
+    assert {row[0] for row in found.tables[0].rows} <= set(mistaken) and value(
+        found, "label_errors"
+    ) == 18
     assert severities(found) == {"label-errors": "warning"}
 
 
@@ -92,7 +100,9 @@ def test_classes_that_overlap_are_no_wrong_labels():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
     x = rng.normal(size=(600, 2)) + 2.0 * y[:, None] * np.array([1.0, 0.0])
-    best = Network.described(Description((Dense(np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0])),)))
+    best = Network.described(
+        Description((Dense(np.array([[-1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0])),))
+    )
     found = part("label-errors", best.with_data(Dataset("d", x, y)))
     assert len(found.tables[0].rows) > 10 and severities(found) == {}
 
@@ -112,7 +122,9 @@ def test_the_gap_is_the_difference_of_two_accuracies():
     x = np.concatenate([np.eye(3)[y], np.zeros((100, 1))], axis=1)
     noisy = y.copy()
     noisy[:30] = (noisy[:30] + 1) % 3
-    found = part("train-test-gap", NET.with_data(Dataset("d", x, noisy)).with_train_data(Dataset("t", x, y)))
+    found = part(
+        "train-test-gap", NET.with_data(Dataset("d", x, noisy)).with_train_data(Dataset("t", x, y))
+    )
     assert value(found, "gap") == pytest.approx(0.3) and value(found, "train_accuracy") == 1
     assert severities(found) == {"gap": "problem"}  # at 95 % it is above 0.2
 

@@ -45,7 +45,9 @@ def small() -> Network:
     rng = np.random.default_rng(1)
     x = rng.normal(size=(40, 3))
     y = rng.integers(0, 2, 40)
-    return Network.described(random_mlp(rng, (3, 6, 5, 2), bias=0.3), "small").with_data(Dataset("rows", x, y))
+    return Network.described(random_mlp(rng, (3, 6, 5, 2), bias=0.3), "small").with_data(
+        Dataset("rows", x, y)
+    )
 
 
 def by_hand(net: Network, x: np.ndarray) -> list[np.ndarray]:
@@ -63,7 +65,9 @@ def test_counts_are_those_of_the_arrays(digits):
     arrays = [a for layer in digits.description.layers for a in (layer.weight, layer.bias)]
     assert value(found, "parameters").lo == sum(a.size for a in arrays)
     assert value(found, "non-zero parameters").lo == sum(np.count_nonzero(a) for a in arrays)
-    assert value(found, "multiplications, one input").lo == sum(a.size for a in arrays if a.ndim == 2)
+    assert value(found, "multiplications, one input").lo == sum(
+        a.size for a in arrays if a.ndim == 2
+    )
 
 
 def test_the_test_error_has_the_interval_of_clopper_and_pearson(digits):
@@ -79,7 +83,9 @@ def test_the_test_error_has_the_interval_of_clopper_and_pearson(digits):
     hoeffding = value(found, "test error, Hoeffding")
     assert hoeffding.hi == pytest.approx(wrong / n + np.sqrt(np.log(2 / 0.05) / (2 * n)))
     rows = {row[0]: row[2] for row in found.tables[1].rows}
-    assert rows == {str(k): int((guessed != digits.data.y)[digits.data.y == k].sum()) for k in range(10)}
+    assert rows == {
+        str(k): int((guessed != digits.data.y)[digits.data.y == k].sum()) for k in range(10)
+    }
 
 
 def test_a_regression_is_judged_by_its_squared_error():
@@ -113,8 +119,12 @@ def test_a_regression_is_judged_by_r_squared_and_the_median_of_its_errors():
     data = noisy_line(200, lambda rng, x: rng.normal(size=len(x)))
     found = part("test-error", line(2.0).with_data(data))
     residual = data.y - 2 * data.x[:, 0]
-    assert value(found, "R² on the data").lo == pytest.approx(1 - np.mean(residual**2) / np.var(data.y))
-    assert value(found, "root mean squared error").lo == pytest.approx(np.sqrt(np.mean(residual**2)))
+    assert value(found, "R² on the data").lo == pytest.approx(
+        1 - np.mean(residual**2) / np.var(data.y)
+    )
+    assert value(found, "root mean squared error").lo == pytest.approx(
+        np.sqrt(np.mean(residual**2))
+    )
     known = value(found, "median absolute error, exact interval")
     assert known.lo < np.median(np.abs(residual)) < known.hi and known.confidence == 0.95
     assert found.charts[0].title == "labels against predictions"
@@ -135,7 +145,11 @@ def test_plain_noise_leaves_nothing_to_say_of_the_residuals_but_their_interval()
         (lambda rng, x: rng.normal(size=len(x)) * x**2 / 10, line(2.0), "heteroscedastic"),
         (lambda rng, x: rng.normal(size=len(x)), line(2.0, 0.8), "biased"),
         (lambda rng, x: rng.normal(size=len(x)), line(1.5, 2.75), "residual-trend"),
-        (lambda rng, x: rng.normal(size=len(x)) * np.where(x > 7.5, 8.0, 1.0), line(2.0), "uneven-coverage"),
+        (
+            lambda rng, x: rng.normal(size=len(x)) * np.where(x > 7.5, 8.0, 1.0),
+            line(2.0),
+            "uneven-coverage",
+        ),
     ],
 )
 def test_what_is_wrong_with_residuals_is_found(noise, net, rule):
@@ -147,12 +161,16 @@ def record_baselines(monkeypatch, module: Any, name: str) -> list[tuple[Any, Any
     """The rows that a baseline predicts, and those that it is fitted to."""
     called = []
     plain = getattr(module, name)
-    monkeypatch.setattr(module, name, lambda *given: called.append((given[0], given[-1])) or plain(*given))
+    monkeypatch.setattr(
+        module, name, lambda *given: called.append((given[0], given[-1])) or plain(*given)
+    )
     return called
 
 
 @pytest.mark.parametrize("trained", [False, True])
-def test_baselines_of_a_regression_are_fitted_to_rows_that_they_are_not_tested_on(trained, monkeypatch):
+def test_baselines_of_a_regression_are_fitted_to_rows_that_they_are_not_tested_on(
+    trained, monkeypatch
+):
     called = record_baselines(monkeypatch, regression, "nearest_targets")
     net = line(1.0).with_data(noisy_line(60, lambda rng, x: rng.normal(size=len(x))))
     other = noisy_line(40, lambda rng, x: rng.normal(size=len(x)), seed=1)
@@ -163,12 +181,19 @@ def test_baselines_of_a_regression_are_fitted_to_rows_that_they_are_not_tested_o
     expected = np.mean((rows.y - reference.y.mean()) ** 2)
     assert value(found, "mean squared error, mean of the labels").lo == pytest.approx(expected)
     nearest = reference.y[np.abs(rows.x - reference.x.T).argmin(1)]
-    assert value(found, "mean squared error, nearest neighbour").lo == pytest.approx(np.mean((rows.y - nearest) ** 2))
+    assert value(found, "mean squared error, nearest neighbour").lo == pytest.approx(
+        np.mean((rows.y - nearest) ** 2)
+    )
     assert rules_of(found) == {"larger-error-than-baseline": "problem"}
-    assert rules_of(part("baselines", line(2.0).with_data(net.data)))["ahead-of-baselines"] in ("good", "note")
+    assert rules_of(part("baselines", line(2.0).with_data(net.data)))["ahead-of-baselines"] in (
+        "good",
+        "note",
+    )
 
 
-def test_baselines_of_a_classifier_are_tested_on_rows_of_the_whole_file_that_they_are_not_fitted_to(monkeypatch):
+def test_baselines_of_a_classifier_are_tested_on_rows_of_the_whole_file_that_they_are_not_fitted_to(
+    monkeypatch,
+):
     called = record_baselines(monkeypatch, classifier_baselines, "nearest_labels")
     rng = np.random.default_rng(0)
     data = Dataset("sorted by class", rng.normal(size=(5000, 2)), np.repeat([0, 1], 2500))
@@ -184,10 +209,14 @@ def test_the_noise_floor_is_what_equal_rows_cost_any_function():
     y = np.random.default_rng(0).normal(size=30)
     found = part("duplicates", line(1.0).with_data(Dataset("rows", x, y)))
     floor = np.mean([np.var(y[3 * k : 3 * k + 3]) for k in range(10)])
-    assert value(found, "noise floor: squared error of any function on these rows").lo == pytest.approx(floor)
+    assert value(
+        found, "noise floor: squared error of any function on these rows"
+    ).lo == pytest.approx(floor)
     two = Network.described(random_mlp(np.random.default_rng(0), (1, 4, 2)), "two")
     found = part("duplicates", two.with_data(Dataset("rows", x, np.arange(30) % 3 % 2)))
-    assert value(found, "noise floor: error of any classifier on these rows").lo == pytest.approx(1 / 3)
+    assert value(found, "noise floor: error of any classifier on these rows").lo == pytest.approx(
+        1 / 3
+    )
 
 
 def test_labels_that_are_the_inputs_are_no_regression():
@@ -200,8 +229,12 @@ def test_units_that_are_never_on_are_counted(digits):
     found = part("active-units", digits)
     hidden = by_hand(digits, digits.data.x)[1:-1]
     assert value(found, "ReLUs").lo == sum(s.shape[1] for s in hidden)
-    assert value(found, "dead ReLUs on this data").lo == sum(int((s <= 0).all(0).sum()) for s in hidden)
-    assert value(found, "always-active ReLUs on this data").lo == sum(int((s > 0).all(0).sum()) for s in hidden)
+    assert value(found, "dead ReLUs on this data").lo == sum(
+        int((s <= 0).all(0).sum()) for s in hidden
+    )
+    assert value(found, "always-active ReLUs on this data").lo == sum(
+        int((s > 0).all(0).sum()) for s in hidden
+    )
 
 
 def test_saturated_values_are_counted():
@@ -212,7 +245,9 @@ def test_saturated_values_are_counted():
     assert net.description is not None
     layer = net.description.layers[0]
     flat = 1 - np.tanh(x @ layer.weight.T + layer.bias) ** 2 < 0.05
-    assert value(found, "largest share of saturated values in a layer").lo == pytest.approx(flat.mean())
+    assert value(found, "largest share of saturated values in a layer").lo == pytest.approx(
+        flat.mean()
+    )
 
 
 def test_gradients_are_those_of_jax(small):
@@ -244,8 +279,12 @@ def test_the_curvature_contains_the_eigenvalues_of_the_whole_hessian(small):
     with jax.enable_x64(True):
         values = np.linalg.eigvalsh(np.asarray(jax.hessian(loss)(flat)))
     assert value(found, "largest Ritz value").middle == pytest.approx(values[-1], rel=1e-9)
-    assert value(found, "largest stable step of gradient descent").middle == pytest.approx(2 / values[-1], rel=1e-9)
-    assert value(found, "smallest eigenvalue of the Hessian").middle == pytest.approx(values[0], rel=1e-6)
+    assert value(found, "largest stable step of gradient descent").middle == pytest.approx(
+        2 / values[-1], rel=1e-9
+    )
+    assert value(found, "smallest eigenvalue of the Hessian").middle == pytest.approx(
+        values[0], rel=1e-6
+    )
 
 
 def test_the_tangent_spectrum_is_that_of_the_jacobian(small):
@@ -270,7 +309,9 @@ def test_the_effective_rank_is_that_of_the_singular_values(small):
         p = sigma[sigma > 0] / sigma.sum()
         ranks.append(np.exp(stats.entropy(p)))
     assert [row[3] for row in found.tables[0].rows] == pytest.approx(ranks, rel=1e-6)
-    assert value(found, "least effective rank of the activations of a layer").lo == pytest.approx(min(ranks), rel=1e-6)
+    assert value(found, "least effective rank of the activations of a layer").lo == pytest.approx(
+        min(ranks), rel=1e-6
+    )
     weights = [np.linalg.svd(layer.weight, compute_uv=False) for layer in small.description.layers]
     assert [row[3] for row in found.tables[1].rows] == pytest.approx(
         [np.exp(stats.entropy(w / w.sum())) for w in weights]
@@ -281,7 +322,9 @@ def test_a_layer_of_rank_one_is_found_and_a_network_with_copies_can_lose_them(sm
     rng = np.random.default_rng(0)
     assert part("effective-rank", small).findings == ()
     last = random_mlp(rng, (8, 20, 12), bias=0.3).layers[1]
-    narrow = Description((Dense(np.outer(np.ones(20), rng.normal(size=8)), np.ones(20), "relu"), last))
+    narrow = Description(
+        (Dense(np.outer(np.ones(20), rng.normal(size=8)), np.ones(20), "relu"), last)
+    )
     data = Dataset("rows", rng.normal(size=(40, 8)), rng.integers(0, 12, 40))
     found = part("effective-rank", Network.described(narrow, "narrow").with_data(data))
     assert "effective rank 1." in found.findings[0].says
@@ -300,12 +343,16 @@ def test_the_slope_at_infinity_is_met_far_out(small):
     for row in small.data.x[rows]:
         way = row - centre
         a, b = (by_hand(small, (centre + t * way)[None])[-1][0] for t in (far, 2 * far))
-        near, later = (np.linalg.norm(by_hand(small, (centre + t * way)[None])[-1]) for t in (10, 100))
+        near, later = (
+            np.linalg.norm(by_hand(small, (centre + t * way)[None])[-1]) for t in (10, 100)
+        )
         powers.append(np.log10(later / near))
         steepest = max(steepest, np.linalg.norm(b - a) / (far * np.linalg.norm(way)))
     assert value(found, "slope at infinity, steepest ray").lo == pytest.approx(steepest, rel=1e-5)
     assert value(found, "pieces on a ray").basis is Basis.EXACT
-    assert value(found, "growth exponent, 10×–100× the input").lo == pytest.approx(max(powers), rel=1e-6)
+    assert value(found, "growth exponent, 10×–100× the input").lo == pytest.approx(
+        max(powers), rel=1e-6
+    )
 
 
 def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(small):
@@ -316,7 +363,8 @@ def test_pieces_on_the_slice_are_exact_and_at_least_those_that_a_grid_meets(smal
     assert known.is_point and known.basis is Basis.EXACT and len(picture.polygons) == known.lo
     assert value(found, "linear regions").lo <= known.lo
     bend, always, never = (
-        value(found, f"neurons {words}").lo for words in ("switching on this slice", "always active", "never active")
+        value(found, f"neurons {words}").lo
+        for words in ("switching on this slice", "always active", "never active")
     )
     assert bend + always + never == 11 and bend > 0
     steepest = max(picture.values)
@@ -381,7 +429,10 @@ def test_a_copied_and_a_silent_neuron_are_found():
     found = part("canonical-form", net)
     assert value(found, "neurons in the canonical form, of 4").lo == 2
     assert value(found, "duplicate or dead neurons").lo == 2
-    assert value(found, "minimum-norm rescaling, squared norm").lo <= value(found, "squared norm of the parameters").lo
+    assert (
+        value(found, "minimum-norm rescaling, squared norm").lo
+        <= value(found, "squared norm of the parameters").lo
+    )
 
 
 def test_shifts_are_felt_by_a_dense_network_and_not_by_a_periodic_convolution(digits):
@@ -391,13 +442,17 @@ def test_shifts_are_felt_by_a_dense_network_and_not_by_a_periodic_convolution(di
     wave = lambda params, x: sum(w * jnp.roll(x, k, 0) for k, w in enumerate(kernel))
     ring = part("shifts", Network("ring", wave, (), (8, 2)))
     assert value(ring, "equivariance defect, axis 1").lo < 1e-12
-    pooled = part("shifts", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6)))
+    pooled = part(
+        "shifts", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6))
+    )
     assert value(pooled, "invariance defect, axis 2").lo < 1e-12
 
 
 def test_turns_are_felt_by_a_dense_network_and_not_by_a_sum_over_the_image(digits):
     assert value(part("turns", digits), "invariance defect, 90° rotation").lo > 0.1
-    pooled = part("turns", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6)))
+    pooled = part(
+        "turns", Network("mean", lambda params, x: jnp.tanh(x).mean((1, 2)), (), (1, 6, 6))
+    )
     assert {fact.name for fact in pooled.facts} >= {
         "invariance defect, 180° rotation",
         "invariance defect, 90° rotation",
@@ -410,7 +465,9 @@ def test_one_sided_differences_are_mirrored_by_no_reflection_across_them():
     found = part("turns", Network("difference", across, (), (1, 4, 6)))
     assert value(found, "equivariance defect, vertical flip").lo < 1e-12
     assert value(found, "equivariance defect, horizontal flip").lo > 0.1
-    assert isinstance(perform(TASKS["turns"], [Network("vector", lambda params, x: x, (), (7,))], 0), Skipped)
+    assert isinstance(
+        perform(TASKS["turns"], [Network("vector", lambda params, x: x, (), (7,))], 0), Skipped
+    )
 
 
 def test_the_change_under_shifts_of_a_zero_padded_convolution_lies_at_its_border():
@@ -427,7 +484,11 @@ def test_what_overflows_is_said_to_overflow():
     net = Network.described(random_mlp(rng, (3, 6, 2), bias=0.3), "small")
     huge = net.with_data(Dataset("huge", 1e200 * rng.normal(size=(12, 3)), rng.integers(0, 2, 12)))
     found = perform(TASKS["rays"], [huge], 0)
-    assert isinstance(found, Skipped) and "overflows" in found.reason and "scale the data" in found.remedy
+    assert (
+        isinstance(found, Skipped)
+        and "overflows" in found.reason
+        and "scale the data" in found.remedy
+    )
 
 
 # -- networks of every kind -------------------------------------------------------------------------------------------
@@ -435,11 +496,17 @@ def test_what_overflows_is_said_to_overflow():
 
 def convolutional() -> Network:
     rng = np.random.default_rng(0)
-    params = {"k": rng.normal(size=(3, 1, 3, 3)), "W": rng.normal(size=(4, 12)), "b": rng.normal(size=4)}
+    params = {
+        "k": rng.normal(size=(3, 1, 3, 3)),
+        "W": rng.normal(size=(4, 12)),
+        "b": rng.normal(size=4),
+    }
 
     def apply(p, x):
         y = jax.nn.relu(jax.lax.conv_general_dilated(x[None], p["k"], (1, 1), "SAME"))
-        pooled = jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 3, 3), "VALID")
+        pooled = jax.lax.reduce_window(
+            y, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 3, 3), "VALID"
+        )
         return p["W"] @ pooled.ravel() + p["b"]
 
     return Network("convolutional", apply, params, (1, 6, 6))
@@ -506,8 +573,12 @@ def test_what_is_seen_at_made_up_inputs_is_a_note_at_most():
     """Half of the units are dead wherever inputs are near 0: of data, a warning or worse."""
     rng = np.random.default_rng(0)
     first = Dense(rng.normal(size=(8, 3)), np.where(np.arange(8) < 4, -100.0, 1.0), "relu")
-    net = Network.described(Description((first, Dense(rng.normal(size=(2, 8)), np.zeros(2)))), "half dead")
+    net = Network.described(
+        Description((first, Dense(rng.normal(size=(2, 8)), np.zeros(2)))), "half dead"
+    )
     (alone,) = part("active-units", net).findings
     given = part("active-units", net.with_data(Dataset("rows", rng.normal(size=(50, 3))))).findings
     assert alone.severity is Severity.NOTE and "standard normal inputs" in alone.means
-    assert Severity.NOTE not in [finding.severity for finding in given if finding.rule == alone.rule]
+    assert Severity.NOTE not in [
+        finding.severity for finding in given if finding.rule == alone.rule
+    ]

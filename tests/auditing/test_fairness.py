@@ -27,7 +27,9 @@ class Process:
         self.compile_seconds = 0.0
 
 
-def looked_at(monkeypatch, seconds: float, used: dict[int, tuple[float, float]], compiled=None, cores: int = 2):
+def looked_at(
+    monkeypatch, seconds: float, used: dict[int, tuple[float, float]], compiled=None, cores: int = 2
+):
     """What `Fairness` holds of so many seconds in which processes ran and waited for so long."""
     now = [100.0]
     usage = {pid: Usage(5.0, 7.0) for pid in used}
@@ -54,11 +56,16 @@ def looked_at(monkeypatch, seconds: float, used: dict[int, tuple[float, float]],
         ({1: (0.0, 0.0)}, 4.0),  # it sleeps
         ({1: (2.0, 2.0)}, 2.0),  # another process had half of the time
         ({1: (1.0, 3.0), 2: (3.0, 1.0)}, 2.0),
-        ({1: (4.0, 4.0), 2: (4.0, 4.0)}, 4.0),  # four threads on two processors: nobody else is to blame
+        (
+            {1: (4.0, 4.0), 2: (4.0, 4.0)},
+            4.0,
+        ),  # four threads on two processors: nobody else is to blame
         ({1: (0.1, 3.9)}, 4 * LEAST),  # however busy the machine is, it ends
     ],
 )
-def test_the_share_of_the_processor_is_the_share_of_the_time_that_counts(monkeypatch, used, counted):
+def test_the_share_of_the_processor_is_the_share_of_the_time_that_counts(
+    monkeypatch, used, counted
+):
     held, processes = looked_at(monkeypatch, 4.0, used)
     assert 4.0 - held == pytest.approx(counted)
     assert all(process.held == pytest.approx(held) for process in processes)
@@ -110,13 +117,17 @@ def test_reading_the_network_takes_nothing_off_the_budget(monkeypatch):
     monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("quick")])
     net = Network("slow to load", planted.Doubles(SlowToLoad()), (), (2,))
     found = audit(net, budget=1.0, workers=1)
-    assert not found.skipped and [fact.name for section in found.sections for fact in section.facts] == ["drawn"]
+    assert not found.skipped and [
+        fact.name for section in found.sections for fact in section.facts
+    ] == ["drawn"]
     assert found.seconds > planted.LOADING
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_kernel_that_is_compiled_takes_nothing_off_the_budget(monkeypatch, workers):
-    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("compiles"), planted.task("quick")])
+    monkeypatch.setattr(
+        whole, "plan_tasks", lambda only, skip: [planted.task("compiles"), planted.task("quick")]
+    )
     found = audit(NET, budget=1.0, workers=workers)
     assert not found.skipped and len(found.sections[0].facts) == 2
 
@@ -131,7 +142,9 @@ def test_the_budget_is_kept_within_a_tenth(monkeypatch):
         give_up(self, clock, done)
 
     monkeypatch.setattr(Pool, "_give_up", told)
-    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("slow"), planted.task("busy")])
+    monkeypatch.setattr(
+        whole, "plan_tasks", lambda only, skip: [planted.task("slow"), planted.task("busy")]
+    )
     found = audit(NET, budget=5.0, workers=2)
     ((used, at),) = ended
     assert len(found.skipped) == 2 and 5.0 <= used <= 5.5

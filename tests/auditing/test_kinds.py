@@ -17,7 +17,13 @@ from ftheta.networks import Dense, Description
 from ftheta.subjects import Dataset, Network
 
 TASKS = {task.id: task for task in plan_tasks() if task.is_fact}
-KINDS = ("residual-blocks", "attention-heads", "recurrent-state", "receptive-field", "best-linear-code")
+KINDS = (
+    "residual-blocks",
+    "attention-heads",
+    "recurrent-state",
+    "receptive-field",
+    "best-linear-code",
+)
 
 
 def part(id: str, net: Network) -> Part:
@@ -43,7 +49,9 @@ def network(function: Any, shape: tuple[int, ...], rows: int = 12) -> Network:
 def test_a_plain_network_is_of_no_kind():
     net = network(lambda x: jnp.maximum(x, 0.0)[:1], (5,))
     found = {id: perform(TASKS[id], [net], 0) for id in KINDS}
-    assert all(isinstance(f, Skipped) and f.remedy and "internal" not in f.reason for f in found.values()), found
+    assert all(
+        isinstance(f, Skipped) and f.remedy and "internal" not in f.reason for f in found.values()
+    ), found
 
 
 def test_linear_blocks_have_their_norms_and_flow_like_the_exponential():
@@ -80,10 +88,8 @@ def test_heads_that_average_or_look_at_themselves_are_counted():
     found = part("attention-heads", network(heads(np.array([0.0, 50.0, 3.0, 3.0])), (6, 5)))
     assert value(found, "heads that average all tokens").lo == 1
     assert value(found, "heads that look at their own token").lo == 1
-    assert value(found, "pairs of heads that are copies").lo in (
-        0,
-        1,
-    )  # in one product, or in products of one head each
+    # in one product, or in products of one head each
+    assert value(found, "pairs of heads that are copies").lo in (0, 1)
     assert rules_of(found) == {"idle-heads": "good"}  # one of four is no more than usual
     kinds = [row[4] for row in found.tables[0].rows]
     assert kinds == ["uniform", "diagonal", "–", "–"]
@@ -99,7 +105,9 @@ def test_two_equal_heads_of_one_product_are_copies_and_averaged_tokens_cluster()
     found = part("attention-heads", network(apply, (6, 5)))
     assert value(found, "pairs of heads that are copies").lo == 1
     flat = part("attention-heads", network(heads(np.array([0.0])), (6, 5)))
-    assert value(flat, "mean cosine of two tokens behind the last attention").lo == pytest.approx(1.0)
+    assert value(flat, "mean cosine of two tokens behind the last attention").lo == pytest.approx(
+        1.0
+    )
     assert rules_of(flat) == {"idle-heads": "note", "token-clusters": "warning"}
 
 
@@ -123,11 +131,16 @@ def test_jacobians_of_the_state_are_those_of_tanh_and_the_certificate_is_the_nor
             h = np.tanh(W @ h + row)
             if 0 < t < 6:
                 radii.append(np.abs(np.linalg.eigvals((1 - h**2)[:, None] * W)).max())
-    assert value(found, "spectral radius of the Jacobians, median").lo == pytest.approx(np.median(radii))
+    assert value(found, "spectral radius of the Jacobians, median").lo == pytest.approx(
+        np.median(radii)
+    )
     assert value(found, "spectral radius of the Jacobians, largest").lo == pytest.approx(max(radii))
     bound = value(found, "Lipschitz constant of a step in the state")
     assert bound.hi == pytest.approx(0.5, rel=1e-9) and bound.hi >= np.linalg.norm(W, 2)
-    assert "steps" in value(found, "memory length") and rules_of(found)["short-memory"] in ("note", "good")
+    assert "steps" in value(found, "memory length") and rules_of(found)["short-memory"] in (
+        "note",
+        "good",
+    )
 
 
 def test_a_linear_state_that_doubles_is_unstable():
@@ -150,7 +163,11 @@ def convolve(kernels: list[np.ndarray], strides: list[int]) -> Any:
 
 def test_the_receptive_field_follows_from_windows_and_strides():
     rng = np.random.default_rng(2)
-    kernels = [rng.normal(size=(2, 1, 3, 3)), rng.normal(size=(2, 2, 3, 3)), rng.normal(size=(3, 2, 2, 2))]
+    kernels = [
+        rng.normal(size=(2, 1, 3, 3)),
+        rng.normal(size=(2, 2, 3, 3)),
+        rng.normal(size=(3, 2, 2, 2)),
+    ]
     found = part("receptive-field", network(convolve(kernels, [2, 1, 1]), (1, 20, 20), 2))
     assert [row[4] for row in found.tables[0].rows] == ["3×3", "7×7", "9×9"]  # 3, 3 + 2·2, 7 + 1·2
     assert value(found, "its share of the input, smallest axis").lo == pytest.approx(9 / 20)
@@ -177,7 +194,10 @@ def test_an_autoencoder_is_held_against_pca(directions, rule):
     axes = np.linalg.svd(x, full_matrices=False)[2]
     U = axes[list(directions)]
     net = Network.described(Description((Dense(U, np.zeros(2)), Dense(U.T, np.zeros(6)))), "linear")
-    found = part("best-linear-code", net.with_data(Dataset("rows", x)).with_train_data(Dataset("training", x)))
+    found = part(
+        "best-linear-code",
+        net.with_data(Dataset("rows", x)).with_train_data(Dataset("training", x)),
+    )
     left = np.delete(np.linalg.svd(x, compute_uv=False), [0, 1])
     assert value(found, "error of PCA with 2 directions").lo == pytest.approx((left**2).sum() / 300)
     assert rules_of(found)["behind-pca"] in (rule, "problem" if rule == "warning" else rule)
@@ -188,8 +208,12 @@ def test_pca_of_the_rows_at_hand_is_no_better_than_the_best_code_of_their_law():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 40)) * np.where(np.arange(40) < 3, 2.0, 1.0)
     U = np.eye(40)[:3]
-    net = Network.described(Description((Dense(U, np.zeros(3)), Dense(U.T, np.zeros(40)))), "the best of the law")
+    net = Network.described(
+        Description((Dense(U, np.zeros(3)), Dense(U.T, np.zeros(40)))), "the best of the law"
+    )
     found = part("best-linear-code", net.with_data(Dataset("rows", x)))
     assert value(found, "error of PCA with 3 directions").samples == 30
-    assert value(found, "error of PCA with 3 directions").lo > value(found, "reconstruction error").lo
+    assert (
+        value(found, "error of PCA with 3 directions").lo > value(found, "reconstruction error").lo
+    )
     assert rules_of(found)["behind-pca"] in ("good", "note")

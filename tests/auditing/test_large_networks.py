@@ -29,7 +29,9 @@ def net(monkeypatch) -> Network:
     layers = random_mlp(rng, (16, 12, 4), bias=0.3)
     x = rng.normal(size=(10, 16))
     guesses = np.array([np.asarray(layers.apply(layers.params, row)) for row in x]).argmax(1)
-    return Network.described(layers, "large").with_data(Dataset("rows", x, np.where(np.arange(10) == 3, 0, guesses)))
+    return Network.described(layers, "large").with_data(
+        Dataset("rows", x, np.where(np.arange(10) == 3, 0, guesses))
+    )
 
 
 def facts_of(id: str, net: Network) -> dict[str, Any]:
@@ -45,7 +47,9 @@ def mean_loss(net: Network, params: Any, x: Any, y: Any) -> Any:
 def test_outputs_in_blocks_are_the_outputs_row_by_row(net):
     for n in (1, 4, 7):
         x = net.data.x[:n]
-        assert np.allclose(inputs.outputs_at(net, x), np.stack([np.asarray(net(row)) for row in x]), rtol=1e-12)
+        assert np.allclose(
+            inputs.outputs_at(net, x), np.stack([np.asarray(net(row)) for row in x]), rtol=1e-12
+        )
 
 
 def test_the_shared_gradient_is_that_of_a_loss_written_out_in_float64(net):
@@ -53,7 +57,9 @@ def test_the_shared_gradient_is_that_of_a_loss_written_out_in_float64(net):
     rows = np.asarray(known.x, float)
     y = known.y[:, 0].astype(int)
     with jax.enable_x64(True):
-        value, (theta, x) = jax.value_and_grad(lambda p, x: mean_loss(net, p, x, y), argnums=(0, 1))(net.params, rows)
+        value, (theta, x) = jax.value_and_grad(
+            lambda p, x: mean_loss(net, p, x, y), argnums=(0, 1)
+        )(net.params, rows)
     assert known.loss == pytest.approx(float(value), rel=1e-5)
     for mine, his in zip(jax.tree.leaves(known.by_parameters), jax.tree.leaves(theta)):
         assert np.allclose(mine, his, atol=1e-6)
@@ -67,7 +73,9 @@ def test_the_sharpness_is_the_largest_eigenvalue_of_the_hessian_written_out(net)
         flat, build = ravel_pytree(net.params)
     y = net.data.y.ravel()[:rows].astype(int)
     with jax.enable_x64(True):
-        matrix = jax.hessian(lambda t: mean_loss(net, build(t), net.data.x[:rows], y))(jnp.asarray(flat, float))
+        matrix = jax.hessian(lambda t: mean_loss(net, build(t), net.data.x[:rows], y))(
+            jnp.asarray(flat, float)
+        )
     v = np.random.default_rng(0).normal(size=operator.size)
     assert np.allclose(operator.product(v), matrix @ v, atol=1e-4 * np.linalg.norm(matrix @ v))
     sharpness = facts_of("curvature-of-the-loss", net)["largest eigenvalue of the Hessian"]
@@ -135,6 +143,8 @@ def test_a_network_on_tokens_has_a_gradient_by_its_parameters_alone(monkeypatch)
 
     params = (np.random.default_rng(0).normal(size=(7, 3)), np.ones((3, 2)) * np.array([1.0, -1.0]))
     x = np.array([[0, 1, 2], [3, 4, 5], [6, 0, 1], [2, 2, 2]])
-    net = Network("tokens", apply, params, (3,)).with_data(Dataset("ids", x, np.array([0, 1, 0, 1])))
+    net = Network("tokens", apply, params, (3,)).with_data(
+        Dataset("ids", x, np.array([0, 1, 0, 1]))
+    )
     known = loss_gradients(net)
     assert known.by_inputs is None and jax.tree.leaves(known.by_parameters)[0].shape == (7, 3)

@@ -10,7 +10,9 @@ from ftheta.auditing.facts.pictures import draw_rows
 @pytest.mark.parametrize("count", [1, 5, 12])
 @pytest.mark.parametrize("lines", [1, 2])
 def test_every_image_is_shown_once_with_square_pixels(shape, count, lines):
-    rows = tuple(np.stack([np.full(shape, 1.0 + i + 100 * k) for i in range(count)]) for k in range(lines))
+    rows = tuple(
+        np.stack([np.full(shape, 1.0 + i + 100 * k) for i in range(count)]) for k in range(lines)
+    )
     (chart,) = draw_rows("rows", shape, rows)
     values = np.asarray(chart.values)
     height, width = values.shape
@@ -31,4 +33,6 @@ def test_the_second_line_is_below_the_first():
     (chart,) = draw_rows("rows", (1, 8, 8), (above, below))
     top_down = np.asarray(chart.values)[::-1]
     column = [v for v in top_down[:, 4] if v]
-    assert [v for v, before in zip(column, [0.0, *column]) if v != before] == [2.0, 3.0] * (len(column) // 16)
+    assert [v for v, before in zip(column, [0.0, *column]) if v != before] == [2.0, 3.0] * (
+        len(column) // 16
+    )

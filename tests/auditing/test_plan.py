@@ -25,13 +25,21 @@ def test_facts_come_first_and_sections_take_turns():
     several = len({t.section for t in alone})
     assert len({t.section for t in alone[:several]}) == several
     assert all(t.section in SECTIONS for t in tasks)
-    rest = [set(index()[t.id]["takes"]) <= {"Network", "Dataset"} for t in tasks if not t.is_fact][len(alone) :]
+    rest = [set(index()[t.id]["takes"]) <= {"Network", "Dataset"} for t in tasks if not t.is_fact][
+        len(alone) :
+    ]
     assert rest == sorted(rest, reverse=True) and {True, False} == set(rest)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_theorem_of_any_chapter_has_a_section(chapter, monkeypatch):
-    entry = {"id": "new-theorem", "chapter": chapter, "module": "new", "audited": True, "takes": ["Network"]}
+    entry = {
+        "id": "new-theorem",
+        "chapter": chapter,
+        "module": "new",
+        "audited": True,
+        "takes": ["Network"],
+    }
     monkeypatch.setattr("ftheta.auditing.plan.index", lambda: {"new-theorem": entry})
     assert plan_tasks(["new_theorem"])[0].section in SECTIONS
 

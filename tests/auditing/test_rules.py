@@ -23,7 +23,12 @@ from ftheta.logic import Audit, Enclosure, Fact, Met, Section, Severity, Table, 
 TABLE = Table(
     RADII_TABLE,
     ("row", "class → becomes", "distance met", "certified radius"),
-    ((0, "1 → 2", 0.02, 0.01), (1, "wrong as it is", 0.0, 0.0), (2, "3 → 1", 0.5, 0.1), (3, "3 → 1", 0.9, 0.2)),
+    (
+        (0, "1 → 2", 0.02, 0.01),
+        (1, "wrong as it is", 0.0, 0.0),
+        (2, "3 → 1", 0.5, 0.1),
+        (3, "3 → 1", 0.9, 0.2),
+    ),
 )
 FACTS_KNOWN = (
     Fact("accuracy", Enclosure.equal(0.9), "", "accuracy"),
@@ -47,16 +52,33 @@ def test_every_rule_has_a_question_a_reason_and_a_source(rule: Rule):
     assert rule.question in SECTIONS and rule.reason and rule.quantity
     assert rule.source == "ours" or rule.source in references()
     limits = [limit for limit in (rule.problem, rule.warning, rule.note) if limit is not None]
-    assert limits and limits == sorted(limits, reverse=not rule.below) and len(set(limits)) == len(limits)
+    assert (
+        limits
+        and limits == sorted(limits, reverse=not rule.below)
+        and len(set(limits)) == len(limits)
+    )
     assert rule.remedy
-    assert not rule.theorem or rule.theorem in {*index(), *(fact.id for fact in FACTS), "difference"}
+    assert not rule.theorem or rule.theorem in {
+        *index(),
+        *(fact.id for fact in FACTS),
+        "difference",
+    }
 
 
 def test_a_value_on_a_limit_is_not_beyond_it():
     rule = Rule("r", "data", "q", "because", "ours", problem=0.5, warning=0.1, note=0.0)
     severities = [rule.severity(value) for value in (0.6, 0.5, 0.1, 0.05, 0.0)]
-    assert severities == [Severity.PROBLEM, Severity.WARNING, Severity.NOTE, Severity.NOTE, Severity.GOOD]
-    assert replace(rule, below=True, problem=0.01, warning=None, note=None).severity(0.001) is Severity.PROBLEM
+    assert severities == [
+        Severity.PROBLEM,
+        Severity.WARNING,
+        Severity.NOTE,
+        Severity.NOTE,
+        Severity.GOOD,
+    ]
+    assert (
+        replace(rule, below=True, problem=0.01, warning=None, note=None).severity(0.001)
+        is Severity.PROBLEM
+    )
     assert "warning above 0.1" in rule.describe(Severity.WARNING)
 
 
@@ -118,11 +140,16 @@ def test_wrong_thresholds_are_explained(text, part):
 
 
 def test_thresholds_come_from_files(tmp_path):
-    (tmp_path / "pyproject.toml").write_text('[tool.ftheta.audit]\nrequire = ["accuracy >= 0.5", "problems == 0"]\n')
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.ftheta.audit]\nrequire = ["accuracy >= 0.5", "problems == 0"]\n'
+    )
     (tmp_path / "other.toml").write_text('require = ["ece <= 0.1"]\n')
     (tmp_path / "wrong.toml").write_text('require = "ece <= 0.1"\n')
     assert project_thresholds(tmp_path) == ["accuracy >= 0.5", "problems == 0"]
-    assert [t.quantity for t in read_thresholds([str(tmp_path / "other.toml"), "error < 1"])] == ["ece", "error"]
+    assert [t.quantity for t in read_thresholds([str(tmp_path / "other.toml"), "error < 1"])] == [
+        "ece",
+        "error",
+    ]
     assert project_thresholds(tmp_path / "nowhere") == []
     with pytest.raises(UsageError, match="list of thresholds"):
         read_thresholds([str(tmp_path / "wrong.toml")])
@@ -133,7 +160,11 @@ def test_thresholds_come_from_files(tmp_path):
 def test_exit_codes_tell_missed_from_unknown():
     audit = audit_with()
     of = lambda *texts: exit_code_of(require(audit, read_thresholds(texts)).requirements)
-    assert of("accuracy > 0.5") == 0 and of("dead_neurons == 0") == 3 and of("accuracy > 1", "dead_neurons == 0") == 1
+    assert (
+        of("accuracy > 0.5") == 0
+        and of("dead_neurons == 0") == 3
+        and of("accuracy > 1", "dead_neurons == 0") == 1
+    )
 
 
 def test_every_quantity_is_the_key_of_a_fact():

@@ -63,7 +63,8 @@ def of_scikit(folder: Path) -> Network:
     perceptron: Any = MLPRegressor(hidden_layer_sizes=(7,), max_iter=1)
     pipeline = make_pipeline(scaler, perceptron)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # one step of training does not converge; the weights are replaced
+        # one step of training does not converge; the weights are replaced
+        warnings.simplefilter("ignore")
         pipeline.fit(x, y[:, 0])
     scaler.mean_ = CENTRE
     scaler.scale_ = SPREAD
@@ -118,7 +119,9 @@ def of_torch(folder: Path) -> Network:
 
 def of_pt2(folder: Path) -> Network:
     path = folder / "net.pt2"
-    torch.export.save(torch.export.export(Standardised().eval(), (torch.zeros(1, 3).double(),)), path)
+    torch.export.save(
+        torch.export.export(Standardised().eval(), (torch.zeros(1, 3).double(),)), path
+    )
     return load_as(Network, path)
 
 
@@ -162,7 +165,9 @@ def test_the_function_is_the_same_on_rows_as_they_were_measured(net, own):
     assert net.parameters == own.parameters == 36
     for row, scaled in zip(net.data.x[:5], own.data.x[:5]):
         np.testing.assert_allclose(net(row), own(scaled), rtol=1e-9)
-        np.testing.assert_allclose(net.description.apply(net.description.params, row), own(scaled), rtol=1e-4)
+        np.testing.assert_allclose(
+            net.description.apply(net.description.params, row), own(scaled), rtol=1e-4
+        )
 
 
 def test_gradients_and_curvature_are_those_of_the_parameters_that_were_trained(net, own):
@@ -174,15 +179,21 @@ def test_gradients_and_curvature_are_those_of_the_parameters_that_were_trained(n
     ends = np.linalg.eigvalsh(hessian)
     found = known("curvature-of-the-loss", net)
     scale = found["loss"].lo / value  # of the loss that the audit chose
-    assert found["norm of the gradient"].lo == pytest.approx(scale * float(np.linalg.norm(slope)), rel=1e-5)
+    assert found["norm of the gradient"].lo == pytest.approx(
+        scale * float(np.linalg.norm(slope)), rel=1e-5
+    )
     step = found["largest stable step of gradient descent"]
     assert step.lo * 0.99 <= 2 / (scale * ends[-1]) <= step.hi * 1.01
     first = known("gradients-by-layer", net)["gradient norm, first matrix ÷ last matrix"].lo
     parts = np.split(slope, np.cumsum([21, 7, 7]))
-    assert first == pytest.approx(float(np.linalg.norm(parts[0]) / np.linalg.norm(parts[2])), rel=1e-5)
+    assert first == pytest.approx(
+        float(np.linalg.norm(parts[0]) / np.linalg.norm(parts[2])), rel=1e-5
+    )
 
 
-@pytest.mark.parametrize("id", ["gradients-by-layer", "canonical-form", "curvature-of-the-loss", "tangent-spectrum"])
+@pytest.mark.parametrize(
+    "id", ["gradients-by-layer", "canonical-form", "curvature-of-the-loss", "tangent-spectrum"]
+)
 def test_facts_about_parameters_are_those_of_the_layers_on_scaled_rows(id, net, own):
     found = known(id, net)
     wanted = known(id, own)
@@ -191,20 +202,29 @@ def test_facts_about_parameters_are_those_of_the_layers_on_scaled_rows(id, net, 
         if isinstance(value, str):
             assert found[name] == value
         else:
-            assert (found[name].lo, found[name].hi) == pytest.approx((value.lo, value.hi), rel=1e-5, abs=1e-9), name
+            assert (found[name].lo, found[name].hi) == pytest.approx(
+                (value.lo, value.hi), rel=1e-5, abs=1e-9
+            ), name
 
 
-OF_PARAMETERS = [id for id, entry in index().items() if entry["audited"] and theorem_named(id).of_parameters]
+OF_PARAMETERS = [
+    id for id, entry in index().items() if entry["audited"] and theorem_named(id).of_parameters
+]
 
 
 @pytest.mark.parametrize("id", OF_PARAMETERS)
 def test_theorems_about_parameters_are_checked_on_the_layers_that_were_trained(id, own, tmp_path):
     scaled = of_onnx(tmp_path).with_data(Dataset("rows", *rows()))
     found, wanted = (run(theorem_named(id), subject) for subject in (scaled, own))
-    assert isinstance(found, Result) and found.verdict == wanted.verdict, (found.summary, wanted.summary)
+    assert isinstance(found, Result) and found.verdict == wanted.verdict, (
+        found.summary,
+        wanted.summary,
+    )
     assert found.provenance.subject_hash == scaled.fingerprint
     for name, value in wanted.numbers.items():
-        assert (found.numbers[name].lo, found.numbers[name].hi) == pytest.approx((value.lo, value.hi), rel=1e-6), name
+        assert (found.numbers[name].lo, found.numbers[name].hi) == pytest.approx(
+            (value.lo, value.hi), rel=1e-6
+        ), name
 
 
 def test_facts_about_the_function_are_those_on_unscaled_inputs(net, own):
@@ -217,9 +237,13 @@ def test_facts_about_the_function_are_those_on_unscaled_inputs(net, own):
 def test_a_trained_copy_keeps_its_scaling(net):
     better = ft.fit(net, net.data, steps=30, optimiser="adam").network
     assert better.scaled_layers is not None and better.parameters == 36
-    assert np.array_equal(better.scaled_layers.scaling.steps[0][1], net.scaled_layers.scaling.steps[0][1])
+    assert np.array_equal(
+        better.scaled_layers.scaling.steps[0][1], net.scaled_layers.scaling.steps[0][1]
+    )
     x = net.data.x[0]
-    np.testing.assert_allclose(better.description.apply(better.description.params, x), better(x), rtol=1e-4)
+    np.testing.assert_allclose(
+        better.description.apply(better.description.params, x), better(x), rtol=1e-4
+    )
 
 
 def test_a_scaling_that_is_learnt_is_a_parameter_where_the_format_says_so():
@@ -229,16 +253,30 @@ def test_a_scaling_that_is_learnt_is_a_parameter_where_the_format_says_so():
 
 def test_constants_before_a_convolution_are_no_parameters(tmp_path):
     rng = np.random.default_rng(0)
-    held = {"mean": rng.normal(size=(3, 1, 1)), "std": np.full((3, 1, 1), 0.2), "K": rng.normal(size=(4, 3, 3, 3))}
-    nodes = [node("Sub", "x", "mean", out=["s"]), node("Div", "s", "std", out=["d"]), node("Conv", "d", "K", out=["c"])]
+    held = {
+        "mean": rng.normal(size=(3, 1, 1)),
+        "std": np.full((3, 1, 1), 0.2),
+        "K": rng.normal(size=(4, 3, 3, 3)),
+    }
+    nodes = [
+        node("Sub", "x", "mean", out=["s"]),
+        node("Div", "s", "std", out=["d"]),
+        node("Conv", "d", "K", out=["c"]),
+    ]
     nodes += [node("Add", "c", "bias", out=["a"]), node("Relu", "a")]
     path = tmp_path / "conv.onnx"
-    path.write_bytes(model(nodes, [1, 3, 6, 6], held | {"bias": rng.normal(size=(4, 1, 1))}).SerializeToString())
+    path.write_bytes(
+        model(nodes, [1, 3, 6, 6], held | {"bias": rng.normal(size=(4, 1, 1))}).SerializeToString()
+    )
     assert set(load_as(Network, path).params) == {"K", "bias"}
 
 
 def test_constants_before_anything_but_a_layer_may_have_been_learnt(tmp_path):
     held = {"gain": np.array([2.0, 3.0, 4.0])}
     path = tmp_path / "gain.onnx"
-    path.write_bytes(model([node("Mul", "x", "gain", out=["m"]), node("Relu", "m")], [1, 3], held).SerializeToString())
+    path.write_bytes(
+        model(
+            [node("Mul", "x", "gain", out=["m"]), node("Relu", "m")], [1, 3], held
+        ).SerializeToString()
+    )
     assert set(load_as(Network, path).params) == {"gain"}

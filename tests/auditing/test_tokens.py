@@ -69,14 +69,22 @@ def test_networks_on_numbers_take_no_tokens(function):
     assert not takes_tokens(Network("numbers", function, np.eye(4), (4,)))
 
 
-@pytest.mark.parametrize("id", ["steepness", "certified-rows", "rays", "shifts", "turns", "pieces-on-a-slice"])
+@pytest.mark.parametrize(
+    "id", ["steepness", "certified-rows", "rays", "shifts", "turns", "pieces-on-a-slice"]
+)
 def test_facts_about_moved_inputs_are_not_applicable(id, net):
     found = perform(TASKS[id], [net], 0)
-    assert isinstance(found, Skipped) and found.reason.startswith("Requires ") and "token ids" in found.reason
+    assert (
+        isinstance(found, Skipped)
+        and found.reason.startswith("Requires ")
+        and "token ids" in found.reason
+    )
     assert not found.unfinished
 
 
-@pytest.mark.parametrize("id", ["counts", "test-error", "gradients-by-layer", "active-units", "tangent-spectrum"])
+@pytest.mark.parametrize(
+    "id", ["counts", "test-error", "gradients-by-layer", "active-units", "tangent-spectrum"]
+)
 def test_facts_about_parameters_and_rows_are_found(id, net):
     assert isinstance(perform(TASKS[id], [net], 0), Part)
 
@@ -84,14 +92,25 @@ def test_facts_about_parameters_and_rows_are_found(id, net):
 @pytest.mark.parametrize("id", ["gradients-by-layer", "active-units", "tangent-spectrum"])
 def test_without_data_no_ids_are_invented(id):
     found = perform(TASKS[id], [network(READINGS["cast"])], 0)
-    assert isinstance(found, Skipped) and found.reason.startswith("Requires data") and "--data" in found.remedy
+    assert (
+        isinstance(found, Skipped)
+        and found.reason.startswith("Requires data")
+        and "--data" in found.remedy
+    )
 
 
 @pytest.mark.parametrize(
     "id",
-    ["group-equivariant-linear-maps", "architecture-and-stability-penalties", "forward-mode-and-finite-differences"],
+    [
+        "group-equivariant-linear-maps",
+        "architecture-and-stability-penalties",
+        "forward-mode-and-finite-differences",
+    ],
 )
 def test_theorems_about_moved_inputs_are_inapplicable(id, net):
     for subject in (net, net.with_data(None)):
         found = run(theorem(id), subject)
-        assert found.verdict == "inapplicable" and "real-valued inputs: requires real-valued inputs" in found.summary
+        assert (
+            found.verdict == "inapplicable"
+            and "real-valued inputs: requires real-valued inputs" in found.summary
+        )

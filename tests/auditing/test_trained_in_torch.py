@@ -98,9 +98,14 @@ def test_the_gradient_of_every_array(trained, sections, loss):
     net, of, theta = trained[0], *loss
     parts = torch.split(torch.func.grad(of)(theta), [p.numel() for p in net.parameters()])
     (table,) = [
-        t for section in sections for t in section["tables"] if t["title"].startswith("gradients, cross-entropy")
+        t
+        for section in sections
+        for t in section["tables"]
+        if t["title"].startswith("gradients, cross-entropy")
     ]
-    assert [row[0] for row in table["rows"]] == [f"layer {k}, {w}" for k in (1, 2, 3) for w in ("weights", "biases")]
+    assert [row[0] for row in table["rows"]] == [
+        f"layer {k}, {w}" for k in (1, 2, 3) for w in ("weights", "biases")
+    ]
     sizes, norms = ([row[i] for row in table["rows"]] for i in (1, 2))
     assert sizes == pytest.approx([float(p.detach().norm()) for p in net.parameters()], rel=1e-12)
     assert norms == pytest.approx([float(part.norm()) for part in parts], rel=1e-8)
@@ -108,8 +113,12 @@ def test_the_gradient_of_every_array(trained, sections, loss):
 
 def test_steepness_and_tangent_kernel(trained, facts):
     net, x, _ = trained
-    product = np.prod([float(torch.linalg.matrix_norm(net[i].weight.detach(), 2)) for i in (0, 2, 4)])
-    assert facts["Lipschitz upper bound (product of spectral norms)"]["hi"] == pytest.approx(product, rel=1e-8)
+    product = np.prod(
+        [float(torch.linalg.matrix_norm(net[i].weight.detach(), 2)) for i in (0, 2, 4)]
+    )
+    assert facts["Lipschitz upper bound (product of spectral norms)"]["hi"] == pytest.approx(
+        product, rel=1e-8
+    )
     assert facts["Lipschitz upper bound (product of spectral norms)"]["hi"] >= product * (1 - 1e-15)
     top = net(x).detach().topk(2).values.numpy()
     gap = float(np.median(top[:, 0] - top[:, 1]))

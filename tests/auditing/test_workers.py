@@ -80,9 +80,10 @@ def test_a_task_that_takes_long_is_set_aside_and_goes_on_where_it_was(monkeypatc
     monkeypatch.setattr(AuditWorker, "begin", told)
     found = audited(monkeypatch, "slow_but_sure quick slow_but_sure talks", 3600.0, workers=1)
     assert sorted(facts(found)) == ["at last", "at last", "drawn", "drawn"] and not found.skipped
+    # none began twice
     assert (
         order == ["slow_but_sure", "quick", "slow_but_sure", "talks"] and marks.read_text() == "||"
-    )  # none began twice
+    )
 
 
 @pytest.mark.nightly
@@ -93,11 +94,15 @@ def test_a_fact_that_was_set_aside_goes_on_before_theorems_begin(monkeypatch, tm
     order: list[object] = []
     begin = AuditWorker.begin
     resume = AuditWorker.go_on
-    told = lambda self, task, assessment: begin(self, order.append((task.id, task.looking)) or task, assessment)
+    told = lambda self, task, assessment: begin(
+        self, order.append((task.id, task.looking)) or task, assessment
+    )
     monkeypatch.setattr(AuditWorker, "begin", told)
     monkeypatch.setattr(AuditWorker, "go_on", lambda self: resume(order.append("goes on") or self))
     (theorem,) = plan_tasks(["depth-conventions"])
-    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task("slow_but_sure"), theorem])
+    monkeypatch.setattr(
+        whole, "plan_tasks", lambda only, skip: [planted.task("slow_but_sure"), theorem]
+    )
     found = audit(NET, budget=3600.0, workers=1)
     looked = order.index((theorem.id, True))
     performed = order.index((theorem.id, False))
@@ -108,7 +113,9 @@ def test_a_fact_that_was_set_aside_goes_on_before_theorems_begin(monkeypatch, tm
 @pytest.mark.nightly
 def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatch, tmp_path):
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
-    parent = subprocess.Popen([sys.executable, "-c", HELD.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", HELD.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True
+    )
     assert parent.stdout is not None
     suspended = [int(word) for word in parent.stdout.readline().split()]
     assert suspended and all(state(pid) == "T" for pid in suspended)
@@ -121,7 +128,9 @@ def test_processes_set_aside_end_with_the_audit_and_with_their_parent(monkeypatc
 
 
 @pytest.mark.nightly
-def test_a_task_that_takes_too_long_is_tried_again_where_nothing_can_be_set_aside(monkeypatch, tmp_path):
+def test_a_task_that_takes_too_long_is_tried_again_where_nothing_can_be_set_aside(
+    monkeypatch, tmp_path
+):
     monkeypatch.setattr(pool, "MOST_SUSPENDED", 0)
     monkeypatch.setenv("PLANTED_FLAG", str(tmp_path / "begun"))
     short_shares(monkeypatch, 2.0)
@@ -134,7 +143,11 @@ def test_a_task_that_never_ends_is_stopped_and_says_how_it_gets_more_time(monkey
     begun = monotonic()
     found = audited(monkeypatch, "slow slow", 2.0, workers=1)
     (missing,) = set(found.skipped)
-    assert missing.unfinished and missing.reason.startswith(("stopped after", "not begun")) and not found.sections
+    assert (
+        missing.unfinished
+        and missing.reason.startswith(("stopped after", "not begun"))
+        and not found.sections
+    )
     assert "--budget 2m" in missing.remedy and "--only" in missing.remedy
     assert monotonic() - begun < 120  # no hang
 
@@ -185,14 +198,20 @@ def test_a_hypothesis_is_evaluated_once(monkeypatch, tmp_path):
     for workers in (0, 1, 2):
         marks.write_text("")
         found = audit(NET, budget=300.0, workers=workers)
-        assert [r.id for r in found.results] == ["looks"] and facts(found) == ["drawn"] and not found.skipped
+        assert (
+            [r.id for r in found.results] == ["looks"]
+            and facts(found) == ["drawn"]
+            and not found.skipped
+        )
         assert len(marks.read_text().split()) == 1
 
 
 def test_a_network_in_words_is_read_once_a_process_and_by_the_workers_alone(monkeypatch, tmp_path):
     marks = tmp_path / "marks"
     monkeypatch.setenv("PLANTED_FLAG", str(marks))
-    monkeypatch.setattr(whole, "plan_tasks", lambda only, skip: [planted.task(name) for name in ("quick", "talks")])
+    monkeypatch.setattr(
+        whole, "plan_tasks", lambda only, skip: [planted.task(name) for name in ("quick", "talks")]
+    )
     words = "tests.auditing.planted:read"
     there = audit(words, budget=300.0, workers=2)
     readers = marks.read_text().split()
@@ -222,7 +241,8 @@ def test_progress_tells_how_far_it_is(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "seconds"), [("60s", 60.0), ("2m", 120.0), ("90", 90.0), (".5h", 1800.0), (12, 12.0), (None, None)]
+    ("words", "seconds"),
+    [("60s", 60.0), ("2m", 120.0), ("90", 90.0), (".5h", 1800.0), (12, 12.0), (None, None)],
 )
 def test_budgets_are_read(words, seconds):
     assert seconds_of(words) == seconds
@@ -241,7 +261,9 @@ def test_a_share_is_a_fifth_of_the_budget_or_more_where_there_are_few():
 def test_a_fact_may_take_a_fifth_of_the_budget_and_a_theorem_a_tenth_as_the_page_says():
     words = {"fifth": 1 / 5, "tenth": 1 / 10}
     page = " ".join((ROOT / "docs" / "audit.md").read_text(encoding="utf-8").split())
-    told = re.search(r"a fact that used a (\w+) of the budget, or a theorem that used a (\w+), is stopped", page)
+    told = re.search(
+        r"a fact that used a (\w+) of the budget, or a theorem that used a (\w+), is stopped", page
+    )
     assert told is not None
     clock = Clock.of(60.0, 40, 2)
     fact = planted.task("quick")

@@ -44,16 +44,27 @@ def test_contestants_answer_on_every_work_and_those_that_fail_say_why(tmp_path):
 
 
 def test_a_contestant_that_does_not_answer_in_time_is_left_out(tmp_path):
-    (only,) = race(enter(tmp_path, "slow"), {"": sys.executable}, [{"x": np.zeros(1)}], rounds=1, patience=0.2)
+    (only,) = race(
+        enter(tmp_path, "slow"), {"": sys.executable}, [{"x": np.zeros(1)}], rounds=1, patience=0.2
+    )
     assert only[0].reason == "stopped after 0.2 s" and not only[0].finished
 
 
 def make_row(peer_value: float, peer_cpu: float) -> Row:
     core = Core(
-        "sum", "rows", (1, 2), (1, 2), lambda n: {}, Contestant("ftheta", "", ""), (Contestant("peer", "", ""),)
+        "sum",
+        "rows",
+        (1, 2),
+        (1, 2),
+        lambda n: {},
+        Contestant("ftheta", "", ""),
+        (Contestant("peer", "", ""),),
     )
     courses = [
-        [Course("ftheta", 1.0 * n, 1.0, 1.0, [5.0], 1), Course("peer", peer_cpu * n**2, 1.0, 1.0, [peer_value], 1)]
+        [
+            Course("ftheta", 1.0 * n, 1.0, 1.0, [5.0], 1),
+            Course("peer", peer_cpu * n**2, 1.0, 1.0, [peer_value], 1),
+        ]
         for n in (1, 2)
     ]
     return Row(core, (1, 2), courses)
@@ -85,7 +96,10 @@ def test_every_contestant_has_a_program_with_its_method_and_requirements():
 
 
 def test_the_reason_of_a_failed_installation_is_the_first_error_of_pip():
-    assert _first_error("WARNING: slow\nERROR: Cannot install a and b\nERROR: see help") == "Cannot install a and b"
+    assert (
+        _first_error("WARNING: slow\nERROR: Cannot install a and b\nERROR: see help")
+        == "Cannot install a and b"
+    )
 
 
 def test_peers_whose_folder_is_not_named_are_listed(monkeypatch, tmp_path):

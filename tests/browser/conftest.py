@@ -15,7 +15,12 @@ from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_pla
 from .lab import Server, Tab
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 expect.set_options(timeout=30_000)  # ms; no machine is too busy for that
 WINDOW: Any = {"viewport": {"width": 1440, "height": 860}, "color_scheme": "light"}
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"

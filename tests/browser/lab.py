@@ -29,7 +29,18 @@ class Server:
     """`ftheta lab` as a process of its own, with a cache folder of its own; `address` is the one it prints."""
 
     def __init__(self, folder: Path, *options: str) -> None:
-        command = [sys.executable, "-m", "ftheta", "lab", "--port", "0", "--no-browser", "--workers", "1", *options]
+        command = [
+            sys.executable,
+            "-m",
+            "ftheta",
+            "lab",
+            "--port",
+            "0",
+            "--no-browser",
+            "--workers",
+            "1",
+            *options,
+        ]
         self.log = folder / "lab.log"
         with self.log.open("w") as log:
             environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache")}
@@ -44,7 +55,9 @@ class Server:
     def __enter__(self) -> "Server":
         return self
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.process.terminate()
         try:
             self.process.wait(20)
@@ -56,7 +69,9 @@ class Server:
         """The process ids of the workers that sliders wait for: the one at work and the one that is spare."""
         found = Path(f"/proc/{self.process.pid}/task").glob("*/children")
         pids = [int(child) for children in found for child in children.read_text().split()]
-        return [pid for pid in pids if b"background" not in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [
+            pid for pid in pids if b"background" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
 
     def busy_worker(self, within: float = 60.0) -> int:
         """The worker that computes: the only one that does not wait for input, as a spare one does when it is ready."""
@@ -66,7 +81,9 @@ class Server:
             assert time.monotonic() < end, "no worker computes"
             before = {pid: _ticks(pid) for pid in self.workers()}
             time.sleep(0.3)
-            awake = [pid for pid, ticks in before.items() if _ticks(pid) > ticks or _is_runnable(pid)]
+            awake = [
+                pid for pid, ticks in before.items() if _ticks(pid) > ticks or _is_runnable(pid)
+            ]
             alone = [*alone, *awake] if len(awake) == 1 and set(alone) <= set(awake) else []
         return alone[-1]
 
@@ -97,9 +114,13 @@ class Tab:
         self.complaints: list[str] = []
         self.strangers: list[str] = []
         self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"error on the page: {error}"))
+        self.page.on(
+            "pageerror", lambda error: self.complaints.append(f"error on the page: {error}")
+        )
         self.page.on("request", lambda request: self._requested(request.url))
-        self.page.on("websocket", lambda socket: self._requested(socket.url.replace("ws://", "http://")))
+        self.page.on(
+            "websocket", lambda socket: self._requested(socket.url.replace("ws://", "http://"))
+        )
 
     def _console(self, message: ConsoleMessage) -> None:
         looking = "willReadFrequently" in message.text  # what the tests do, not the page
@@ -124,7 +145,11 @@ class Tab:
             self.page.evaluate("hash => { location.hash = hash }", hash)
         else:
             self.open(hash)
-        self.until(lambda: self.hash.startswith(f"#/{theorem}") and self.now["hash"] == self.now.get("shown"))
+        self.until(
+            lambda: (
+                self.hash.startswith(f"#/{theorem}") and self.now["hash"] == self.now.get("shown")
+            )
+        )
         return self.settle()
 
     @property

@@ -17,14 +17,22 @@ PHONE = 390  # pixels
 
 def network(folder: Path) -> FilePayload:
     (path,) = save(random_mlp(np.random.default_rng(0), (4, 6, 3)), folder / "tiny.npz")
-    return {"name": "my-tiny.npz", "mimeType": "application/octet-stream", "buffer": path.read_bytes()}
+    return {
+        "name": "my-tiny.npz",
+        "mimeType": "application/octet-stream",
+        "buffer": path.read_bytes(),
+    }
 
 
 def data() -> FilePayload:
     rng = np.random.default_rng(1)
     held = io.BytesIO()
     np.savez(held, x=rng.normal(size=(30, 4)), y=rng.integers(0, 3, 30))
-    return {"name": "my-rows.npz", "mimeType": "application/octet-stream", "buffer": held.getvalue()}
+    return {
+        "name": "my-rows.npz",
+        "mimeType": "application/octet-stream",
+        "buffer": held.getvalue(),
+    }
 
 
 def test_answers_arrive_and_parts_can_be_asked_for_again(tab: Tab, tmp_path: Path) -> None:

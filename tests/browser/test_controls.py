@@ -30,7 +30,9 @@ def test_a_moved_slider_changes_the_chart_the_numbers_and_the_address(tab: Tab) 
     assert box(tab, "kappa").input_value() in tab.hash
 
 
-def test_typing_goes_beyond_the_slider_and_hard_limits_are_refused_with_the_reason(tab: Tab) -> None:
+def test_typing_goes_beyond_the_slider_and_hard_limits_are_refused_with_the_reason(
+    tab: Tab,
+) -> None:
     tab.go(THEOREM)
     field = box(tab, "kappa")
     field.fill("20000")
@@ -75,7 +77,9 @@ def test_presets_are_steps_of_the_history(tab: Tab) -> None:
     tab.until(lambda: "preset=" in tab.hash)
     tab.settle()
     assert tab.picture() == hard
-    expect(tab.page.get_by_role("button", name="Ill-conditioned")).to_have_attribute("aria-pressed", "true")
+    expect(tab.page.get_by_role("button", name="Ill-conditioned")).to_have_attribute(
+        "aria-pressed", "true"
+    )
 
 
 def test_a_broken_hypothesis_says_so_and_can_be_measured_all_the_same(tab: Tab) -> None:
@@ -164,9 +168,19 @@ def test_knobs_of_the_built_in_subject_rest_when_another_one_is_chosen(tab: Tab)
 def test_the_evidence_lists_claims_and_provenance(tab: Tab) -> None:
     tab.go(THEOREM)
     tab.page.get_by_text("Evidence", exact=True).click()
-    expect(tab.page.locator(".evidence")).to_contain_text("versions", use_inner_text=True)  # it has opened
+    # it has opened
+    expect(tab.page.locator(".evidence")).to_contain_text("versions", use_inner_text=True)
     told = tab.text(".evidence").lower()
-    for word in ("measured", "bound", "slack", "seed", "certified", "proved", "refuted", "versions"):
+    for word in (
+        "measured",
+        "bound",
+        "slack",
+        "seed",
+        "certified",
+        "proved",
+        "refuted",
+        "versions",
+    ):
         assert word in told
     expect(tab.page.locator(".errata")).to_be_visible()
 

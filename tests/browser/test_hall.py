@@ -26,7 +26,9 @@ def assert_accessible(tab: Tab) -> None:
     assert tab.page.evaluate(CONTRAST)["bad"] == []
 
 
-def test_a_symbol_says_what_it_means_to_pointer_and_keyboard_and_parts_have_their_letters(tab: Tab) -> None:
+def test_a_symbol_says_what_it_means_to_pointer_and_keyboard_and_parts_have_their_letters(
+    tab: Tab,
+) -> None:
     tab.go(THEOREM)
     box = tab.page.locator(".hint-box")
     expect(box).to_be_hidden()
@@ -43,7 +45,9 @@ def test_a_symbol_says_what_it_means_to_pointer_and_keyboard_and_parts_have_thei
     assert_accessible(tab)
 
 
-def test_the_projector_can_hide_statement_and_controls_and_what_is_broken_on_purpose_has_a_chart(tab: Tab) -> None:
+def test_the_projector_can_hide_statement_and_controls_and_what_is_broken_on_purpose_has_a_chart(
+    tab: Tab,
+) -> None:
     tab.go(THEOREM)
     tab.page.get_by_role("button", name="Broken on purpose").click()
     tab.until(lambda: "force=1" in tab.hash)
@@ -67,7 +71,9 @@ def test_the_projector_can_hide_statement_and_controls_and_what_is_broken_on_pur
 
 @pytest.fixture
 def phone(browser: Browser, server: Server):
-    context = browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True, color_scheme="light")  # type: ignore[arg-type]
+    context = browser.new_context(
+        viewport=PHONE, is_mobile=True, has_touch=True, color_scheme="light"
+    )  # type: ignore[arg-type]
     tab = Tab(context, server.address)
     yield tab
     tab.assert_quiet()

@@ -7,9 +7,12 @@ from ftheta.cli import run
 _SHOWN = "n => document.body.dataset.shown === String(n)"
 
 
-def test_the_slider_of_an_exported_page_changes_chart_numbers_and_verdict(context: BrowserContext, tmp_path):
+def test_the_slider_of_an_exported_page_changes_chart_numbers_and_verdict(
+    context: BrowserContext, tmp_path
+):
     path = tmp_path / "page.html"
-    words = ["--positions", "3", "--knob", "step", "--step", "1.5"]  # a step of 1.5 is too large, and beyond the slider
+    # a step of 1.5 is too large, and beyond the slider
+    words = ["--positions", "3", "--knob", "step", "--step", "1.5"]
     assert run(["export", "gd-strongly-convex", "--interactive", str(path), *words]) == 0
     page = context.new_page()
     complaints = []

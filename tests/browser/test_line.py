@@ -46,7 +46,8 @@ def test_older_results_never_paint_over_newer_ones(tab: Tab) -> None:
     slider = tab.page.locator("#knob-iterates")
     for position in (1, 8, 2, 7, 3, 6, 4):
         slider.evaluate(
-            "(node, to) => { node.value = to; node.dispatchEvent(new Event('input', {bubbles: true})) }", str(position)
+            "(node, to) => { node.value = to; node.dispatchEvent(new Event('input', {bubbles: true})) }",
+            str(position),
         )
         tab.page.wait_for_timeout(35)
     tab.until(lambda: "iterates=5" in tab.hash)
@@ -96,7 +97,9 @@ def test_all_requests_go_to_the_server_itself(tab: Tab) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the workers are found in /proc")
-def test_a_worker_that_dies_is_replaced_and_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
+def test_a_worker_that_dies_is_replaced_and_the_page_says_so(
+    browser: Browser, tmp_path: Path
+) -> None:
     with Server(tmp_path) as server:
         context = browser.new_context()
         tab = Tab(context, server.address)

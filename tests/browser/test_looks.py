@@ -8,7 +8,12 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from .lab import Server, Tab
 
 THEOREM = "gd-strongly-convex"
-PAGES = ("#/", f"#/{THEOREM}", f"#/{THEOREM}?preset=broken+on+purpose", "#/nonconvex-tanh?preset=at+the+edge")
+PAGES = (
+    "#/",
+    f"#/{THEOREM}",
+    f"#/{THEOREM}?preset=broken+on+purpose",
+    "#/nonconvex-tanh?preset=at+the+edge",
+)
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text().rstrip().rstrip(";")
 
@@ -42,7 +47,9 @@ def test_the_page_begins_as_the_system_asks_and_the_chart_follows(shaded: Tab) -
     shaded.go(THEOREM)
     corner = "canvas => [...canvas.getContext('2d').getImageData(1, 1, 1, 1).data].slice(0, 3)"
     brightness = lambda: sum(shaded.page.locator(".stage canvas").evaluate(corner))
-    ground = lambda: shaded.page.evaluate("() => getComputedStyle(document.querySelector('.chart')).backgroundColor")
+    ground = lambda: shaded.page.evaluate(
+        "() => getComputedStyle(document.querySelector('.chart')).backgroundColor"
+    )
     before = brightness()
     paper = ground()
     pressed = shaded.page.get_by_role("button", name="Dark")
@@ -59,7 +66,9 @@ def test_the_page_begins_as_the_system_asks_and_the_chart_follows(shaded: Tab) -
 
 def test_the_projector_shows_larger_letters_and_no_list(tab: Tab) -> None:
     tab.go(THEOREM)
-    size = lambda: tab.page.locator(".theorem h1").evaluate("node => parseFloat(getComputedStyle(node).fontSize)")
+    size = lambda: tab.page.locator(".theorem h1").evaluate(
+        "node => parseFloat(getComputedStyle(node).fontSize)"
+    )
     before = size()
     picture = tab.picture()
     tab.page.keyboard.press("p")

@@ -127,7 +127,9 @@ def calm(browser: Browser, server: Server) -> Iterator[Tab]:
     context.close()
 
 
-def test_where_less_motion_is_asked_for_the_last_frame_stands_until_play_is_pressed(calm: Tab) -> None:
+def test_where_less_motion_is_asked_for_the_last_frame_stands_until_play_is_pressed(
+    calm: Tab,
+) -> None:
     calm.go(SPHERE)
     assert frame(calm) == last(calm)
     calm.frames(20)

@@ -14,7 +14,11 @@ def dataset() -> FilePayload:
     rng = np.random.default_rng(0)
     held = io.BytesIO()
     np.savez(held, x=rng.normal(size=(40, 8)) * np.arange(8, 0, -1))
-    return {"name": "my-data.npz", "mimeType": "application/octet-stream", "buffer": held.getvalue()}
+    return {
+        "name": "my-data.npz",
+        "mimeType": "application/octet-stream",
+        "buffer": held.getvalue(),
+    }
 
 
 def give(tab: Tab, file: FilePayload) -> None:
@@ -57,14 +61,17 @@ def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tab: Tab) -> None
     tab.go(THEOREM)
     complaint = tab.page.locator("section[aria-label=Subject] .complaint")
     for file in (
-        FilePayload(name="wrong.npz", mimeType="application/octet-stream", buffer=b"this is no archive"),
+        FilePayload(
+            name="wrong.npz", mimeType="application/octet-stream", buffer=b"this is no archive"
+        ),
         FilePayload(name="wrong.exe", mimeType="application/octet-stream", buffer=b"MZ"),
     ):
         give(tab, file)
         expect(complaint).to_be_visible()
         tab.until(lambda: len(complaint.inner_text()) > 20)
     assert "subject=" not in tab.hash
-    tab.complaints = [c for c in tab.complaints if "Failed to load resource" not in c]  # the refusals themselves
+    # the refusals themselves
+    tab.complaints = [c for c in tab.complaints if "Failed to load resource" not in c]
 
 
 def test_a_network_is_offered_only_where_one_is_asked_for(tab: Tab) -> None:

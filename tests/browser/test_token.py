@@ -7,7 +7,9 @@ from .lab import Server, Tab
 from .test_line import WIRE
 
 
-def test_the_printed_address_opens_and_its_token_is_gone(context: BrowserContext, server: Server) -> None:
+def test_the_printed_address_opens_and_its_token_is_gone(
+    context: BrowserContext, server: Server
+) -> None:
     tab = Tab(context, server.address)
     tab.open("#/hat-function?iterates=3")
     assert tab.settle() == "shown"
@@ -19,7 +21,9 @@ def test_the_printed_address_opens_and_its_token_is_gone(context: BrowserContext
     assert tab.settle() == "shown"
     tab.page.goto(f"{server.address}#/max-network")  # again, by one who is known already
     assert tab.settle() == "shown" and tab.page.url == f"{tab.url}/#/max-network"
-    assert "token" not in tab.page.evaluate("() => performance.getEntries().map((entry) => entry.name).join()")
+    assert "token" not in tab.page.evaluate(
+        "() => performance.getEntries().map((entry) => entry.name).join()"
+    )
     tab.assert_quiet()
 
 

@@ -57,7 +57,8 @@ def test_every_word_has_to_be_found():
 
 def test_every_synonym_stands_for_a_theorem():
     texts = " ".join(
-        f"{e['title']} {e['id']} {e['gist']} {e['statement']} {e['chapter_title']}" for e in index().values()
+        f"{e['title']} {e['id']} {e['gist']} {e['statement']} {e['chapter_title']}"
+        for e in index().values()
     )
     absent = [part for parts in synonyms().values() for part in parts if part not in texts.lower()]
     assert absent == []

@@ -69,7 +69,10 @@ def test_a_conjunction_is_met_in_all_its_rows() -> None:
     rng = np.random.default_rng(2)
     net = random_net(rng, [4, 20, 2])
     at = net(np.array([0.3, -0.2, 0.1, 0.4]))
-    rows = tuple(Row({0: Fraction(1)}, {k: Fraction(1)}, Fraction(float(at[k])) + Fraction(31, 100)) for k in range(2))
+    rows = tuple(
+        Row({0: Fraction(1)}, {k: Fraction(1)}, Fraction(float(at[k])) + Fraction(31, 100))
+        for k in range(2)
+    )
     case = Case(Box((Fraction(-1),) * 4, (Fraction(1),) * 4), (rows,))
     found = attack(net, case, rng, 5.0, lambda _: True)
     assert found is not None
@@ -83,10 +86,14 @@ def test_attacks_stop_in_time_and_keep_within_thin_boxes() -> None:
     thin = Case(Box((third,) * 3, (third,) * 3), ((Row({}, {0: Fraction(1)}, Fraction(10**6)),),))
     proposed: list[np.ndarray] = []
     assert attack(net, thin, rng, 1.0, lambda x: bool(proposed.append(x)), rounds=1) is None
-    assert proposed and all((x == 1 / 3).all() for x in proposed)  # no float lies in the box: the one beside it
+    # no float lies in the box: the one beside it
+    assert proposed and all((x == 1 / 3).all() for x in proposed)
     empty = Case(Box((third,) * 3, (Fraction(0),) * 3), thin.unsafe)
     assert attack(net, empty, rng, 1.0, lambda _: True) is None
-    never = Case(Box((Fraction(-1),) * 3, (Fraction(1),) * 3), ((Row({}, {0: Fraction(1)}, Fraction(-(10**6))),),))
+    never = Case(
+        Box((Fraction(-1),) * 3, (Fraction(1),) * 3),
+        ((Row({}, {0: Fraction(1)}, Fraction(-(10**6))),),),
+    )
     begun = monotonic()
     assert attack(net, never, rng, 0.3, lambda _: True) is None
     assert monotonic() - begun < 5
@@ -95,7 +102,9 @@ def test_attacks_stop_in_time_and_keep_within_thin_boxes() -> None:
 def test_the_sign_step_descends() -> None:
     rng = np.random.default_rng(4)
     net = ReluNetwork.dense([rng.normal(size=(1, 6))], [np.zeros(1)])
-    case = Case(Box((Fraction(-1),) * 6, (Fraction(1),) * 6), ((Row({}, {0: Fraction(1)}, Fraction(0)),),))
+    case = Case(
+        Box((Fraction(-1),) * 6, (Fraction(1),) * 6), ((Row({}, {0: Fraction(1)}, Fraction(0)),),)
+    )
     goal = set_goal(case, 6, 1)
     corner = sign_step(net, goal, -np.ones(6), np.ones(6), np.zeros((1, 6)), np.zeros(1, int))
     np.testing.assert_allclose(net(corner)[0, 0], -np.abs(net.steps[0].matrix).sum())

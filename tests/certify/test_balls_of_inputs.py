@@ -42,7 +42,9 @@ def draw_part(rng: np.random.Generator) -> tuple[np.ndarray, float, np.ndarray, 
     return centre, radius, low, low + rng.uniform(0, 2, n) * radius
 
 
-def minimum_by_programs(a: np.ndarray, centre: np.ndarray, radius: float, low: np.ndarray, high: np.ndarray, norm: int):
+def minimum_by_programs(
+    a: np.ndarray, centre: np.ndarray, radius: float, low: np.ndarray, high: np.ndarray, norm: int
+):
     """The least value of a linear function: by HiGHS in ℓ1, by SLSQP in ℓ2 (from above)."""
     n = len(a)
     if norm == 1:
@@ -55,7 +57,11 @@ def minimum_by_programs(a: np.ndarray, centre: np.ndarray, radius: float, low: n
             bounds=[*zip(low, high)] + [(0, None)] * n,
         )
         return found.fun
-    apart = {"type": "ineq", "fun": lambda x: radius**2 - ((x - centre) ** 2).sum(), "jac": lambda x: -2 * (x - centre)}
+    apart = {
+        "type": "ineq",
+        "fun": lambda x: radius**2 - ((x - centre) ** 2).sum(),
+        "jac": lambda x: -2 * (x - centre),
+    }
     start = np.clip(centre, low, high)
     sides = list(zip(low, high))
     return minimize(
@@ -102,7 +108,10 @@ def test_bounds_are_rounded_down(norm):
         centre = rng.normal(size=5)
         bound = FloatBall(centre, radius, norm).gain(a[None], centre - 1, centre + 1)[0]
         low, high = centre - 1, centre + 1
-        over_box = sum(min(Fraction(v) * Fraction(p), Fraction(v) * Fraction(q)) for v, p, q in zip(a, low, high))
+        over_box = sum(
+            min(Fraction(v) * Fraction(p), Fraction(v) * Fraction(q))
+            for v, p, q in zip(a, low, high)
+        )
         middle = sum(Fraction(v) * Fraction(c) for v, c in zip(a, centre))
         if norm == 1:
             assert Fraction(bound) + over_box <= middle - max(abs(Fraction(v)) for v in a)
@@ -116,7 +125,9 @@ def test_bounds_are_rounded_down(norm):
 def test_the_nearest_point_of_a_polyhedron_meets_the_conditions_of_optimality(data):
     n = data.draw(st.integers(1, 3))
     entry = st.integers(-3, 3)
-    rows = data.draw(st.lists(st.lists(entry, min_size=n + 1, max_size=n + 1), min_size=1, max_size=7))
+    rows = data.draw(
+        st.lists(st.lists(entry, min_size=n + 1, max_size=n + 1), min_size=1, max_size=7)
+    )
     centre = data.draw(st.lists(st.integers(-4, 4), min_size=n, max_size=n))
     found = find_nearest_point([tuple(map(fmpq, row)) for row in rows], tuple(map(fmpq, centre)))
     A = np.array(rows, float)
@@ -137,14 +148,20 @@ def test_the_nearest_point_of_a_polyhedron_meets_the_conditions_of_optimality(da
 # ---- linear classifiers: the radius is the margin over the dual norm -------------------------------------------------
 
 
-@pytest.mark.parametrize("norm, radius", [(2, Fraction(7, 5)), (1, Fraction(7, 4)), (inf, Fraction(1))])
+@pytest.mark.parametrize(
+    "norm, radius", [(2, Fraction(7, 5)), (1, Fraction(7, 4)), (inf, Fraction(1))]
+)
 @pytest.mark.parametrize("inputs", [2, 20])
 def test_the_radius_of_a_linear_classifier_is_its_margin_over_the_dual_norm(norm, radius, inputs):
     """3x + 4y at (1, 1): 7/5, 7/4 and 1, a tie at each. Above sixteen inputs, signs of neurons are fixed instead."""
     weights = np.zeros((2, inputs))
     weights[0, :2] = 3, 4
     x = np.r_[1.0, 1.0, np.zeros(inputs - 2)]
-    layers = [weights] if inputs == 2 else [np.vstack([weights[0], -weights[0]]), np.array([[1.0, -1.0], [0.0, 0.0]])]
+    layers = (
+        [weights]
+        if inputs == 2
+        else [np.vstack([weights[0], -weights[0]]), np.array([[1.0, -1.0], [0.0, 0.0]])]
+    )
     net = ReluNetwork.dense(layers, [np.zeros(len(layer)) for layer in layers])
     step = Fraction(1, 10**9)
 
@@ -166,7 +183,9 @@ def test_the_radius_of_a_linear_classifier_is_its_margin_over_the_dual_norm(norm
 
 def draw_network(rng: np.random.Generator, *widths: int) -> ReluNetwork:
     shapes = list(zip(widths[1:], widths[:-1]))
-    return ReluNetwork.dense([rng.normal(size=s) for s in shapes], [rng.normal(size=s[0]) for s in shapes])
+    return ReluNetwork.dense(
+        [rng.normal(size=s) for s in shapes], [rng.normal(size=s[0]) for s in shapes]
+    )
 
 
 def sample_disc(radius: float, norm: int) -> np.ndarray:
@@ -210,7 +229,11 @@ def test_ties_at_the_surface_of_a_ball_are_decided(norm):
     box = Box((-2 * ONE,) * 3, (2 * ONE,) * 3)
     zero = (Fraction(0),) * 3
     radius = Fraction(3, 2)
-    for bound, strict, answer in ((radius, False, "sat"), (radius, True, "unsat"), (radius + 1, False, "unsat")):
+    for bound, strict, answer in (
+        (radius, False, "sat"),
+        (radius, True, "unsat"),
+        (radius + 1, False, "unsat"),
+    ):
         rows = ((Row({}, {0: ONE}, -bound, strict),),)
         reach = radius if norm == 1 else Fraction(3, 4)
         ball = RationalBall(zero, reach, norm)
@@ -236,7 +259,11 @@ def test_programs_are_searched_in_the_ball(norm):
     for share, answer in ((0.999, "unsat"), (1.001, "sat")):
         radius = Fraction(1, 2) * Fraction(share)
         above = Row({}, {0: -ONE}, -Fraction(float(np.sin(0.5 * steepest))))
-        case = Case(Box((-ONE,) * 3, (ONE,) * 3), ((above,),), RationalBall((Fraction(0),) * 3, radius, norm))
+        case = Case(
+            Box((-ONE,) * 3, (ONE,) * 3),
+            ((above,),),
+            RationalBall((Fraction(0),) * 3, radius, norm),
+        )
         found = decide(net, ask_about(net, case), seconds=20)
         assert found.answer == answer
         assert found.witness is None or case.contains(found.witness.x)
@@ -247,4 +274,7 @@ def test_programs_are_searched_in_the_ball(norm):
 def test_a_ball_outside_of_clip_is_an_error():
     with pytest.raises(UsageError, match="empty"):
         ft.Robust([2.0, 2.0], 1.2, norm=2, clip=(0, 1))
-    assert ft.Robust([2.0, 2.0], 1.5, norm=2, label=0, clip=(0, 1)).question(2).cases[0].ball is not None
+    assert (
+        ft.Robust([2.0, 2.0], 1.5, norm=2, label=0, clip=(0, 1)).question(2).cases[0].ball
+        is not None
+    )

@@ -71,7 +71,9 @@ def test_monotone_is_what_slopes_between_breakpoints_say(net):
 @given(shallow())
 def test_decreasing_is_increasing_of_the_negative(net):
     truth = all(s <= 0 for s in slopes(net, -2, 3))
-    assert ft.verify(net, ft.Monotone(([-2], [3]), decreasing=[0]), budget=2, threads=1).holds == truth
+    assert (
+        ft.verify(net, ft.Monotone(([-2], [3]), decreasing=[0]), budget=2, threads=1).holds == truth
+    )
 
 
 @given(shallow(), st.booleans())
@@ -159,7 +161,8 @@ def test_sums_of_zeros_have_no_error():
     net = ReluNetwork.dense([[[1.0], [0.0]], [[0.1, 0.7]]], [np.zeros(2), np.zeros(1)])
     signs = [Signs(np.zeros(2, bool), np.array([True, False]))]
     found = SlopeRules(net).enclose(np.eye(1), signs)[0]
-    assert found.low[0, 0] == 0  # not a little below: a network of weights that are not negative is monotone
+    # not a little below: a network of weights that are not negative is monotone
+    assert found.low[0, 0] == 0
     assert found.high[0, 0] >= 0.1
 
 
@@ -172,7 +175,9 @@ def test_sums_of_zeros_have_no_error():
     ],
 )
 def test_boxes_without_width_are_boxes_all_the_same(box, answers):
-    bowl = ReluNetwork.dense([np.array([[1.0, 1.0], [-1.0, 2.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    bowl = ReluNetwork.dense(
+        [np.array([[1.0, 1.0], [-1.0, 2.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)]
+    )
     assert ft.verify(bowl, ft.Convex(box), threads=1, budget=5).holds
     assert ft.verify(bowl, ft.Monotone(box, increasing=[0]), threads=1, budget=1).answer in answers
 
@@ -185,7 +190,11 @@ def test_a_convex_function_whose_neurons_are_not_is_found_by_its_facets():
 
 def test_input_convex_networks_are_convex_at_once():
     rng = np.random.default_rng(2)
-    W = [rng.standard_normal((8, 5)), np.abs(rng.standard_normal((8, 8))), np.abs(rng.standard_normal((3, 8)))]
+    W = [
+        rng.standard_normal((8, 5)),
+        np.abs(rng.standard_normal((8, 8))),
+        np.abs(rng.standard_normal((3, 8))),
+    ]
     net = ReluNetwork.dense(W, [rng.standard_normal(8), rng.standard_normal(8), np.zeros(3)])
     found = ft.verify(net, ft.Convex(([-1] * 5, [1] * 5)), threads=1)
     assert found.holds is True
@@ -201,7 +210,9 @@ def with_trend(seed, widths, trend):
     W, V = (rng.standard_normal((n, m)) / m**0.5 for m, n in pairwise(widths))
     first = np.vstack([W, np.ones(widths[0])])
     last = np.hstack([V, np.full((widths[2], 1), trend)])
-    return ReluNetwork.dense([first, last], [np.append(0.3 * rng.standard_normal(len(W)), 1000), np.zeros(widths[2])])
+    return ReluNetwork.dense(
+        [first, last], [np.append(0.3 * rng.standard_normal(len(W)), 1000), np.zeros(widths[2])]
+    )
 
 
 @max_examples(25)
@@ -232,12 +243,16 @@ def test_signs_of_neurons_never_prove_what_slopes_between_breakpoints_deny(net, 
     steep = slopes(net, -2, 3)
     box = Box((Fraction(-2),), (Fraction(3),))
     if convex:
-        wanted = lambda at, signs: min(s.low[:, k.switches].min(initial=np.inf) for s, k in zip(at[1:], signs))
+        wanted = lambda at, signs: min(
+            s.low[:, k.switches].min(initial=np.inf) for s, k in zip(at[1:], signs)
+        )
         found = SignSearch(net, np.eye(1), box, wanted).run(lambda *_: False, _is_affine, 0.5)
         assert not found.closed or all(a <= b for a, b in pairwise(steep))
         return
     wanted = lambda at, _: float(at[0].low.min())
-    found = SignSearch(net, np.eye(1), box, wanted, {0: 1}).run(lambda *_: False, lambda _: False, 0.5)
+    found = SignSearch(net, np.eye(1), box, wanted, {0: 1}).run(
+        lambda *_: False, lambda _: False, 0.5
+    )
     assert not found.closed or min(steep) >= 0
     assert found.least <= min(steep)
 
@@ -253,7 +268,9 @@ def test_a_trend_in_many_inputs_is_shown_and_its_absence_is_met(inputs, radius):
     z = plain.steps[0].offset
     on, off = z - bounds > 1e-9, z + bounds < -1e-9
     parts = plain.steps[1].dense()[:, :, None] * plain.steps[0].dense()
-    least = (np.where(off[:, None], 0, np.where(on[:, None], parts, np.minimum(parts, 0)))).sum(1).min()
+    least = (
+        (np.where(off[:, None], 0, np.where(on[:, None], parts, np.minimum(parts, 0)))).sum(1).min()
+    )
     shown = with_trend(3, widths, -least * 1.01)
     found = ft.verify(shown, ft.Monotone(box, increasing=range(inputs)), budget=20, threads=1)
     assert (found.holds, found.method) == (True, "slopes over signs of neurons")
@@ -310,7 +327,9 @@ def test_second_derivatives_of_smooth_networks_decide():
 
 def test_a_program_that_jumps_is_not_called_monotone():
     stairs = smooth(lambda x: jnp.floor(-4 * x) + 8 * x, 1)
-    assert ft.verify(stairs, ft.Monotone(([0.01], [0.99]), increasing=0), budget=5).holds is not True
+    assert (
+        ft.verify(stairs, ft.Monotone(([0.01], [0.99]), increasing=0), budget=5).holds is not True
+    )
 
 
 def test_a_program_with_kinks_is_not_called_convex_by_its_second_derivative():
@@ -342,21 +361,33 @@ def test_a_quadratic_function_decreases_as_eigenvalues_say(P):
 def test_a_network_as_lyapunov_function_stays_piecewise_affine():
     # x⁺ = x/2 and V = |x₁| + |x₂|
     halving = ReluNetwork.dense([np.eye(2)[:1]], [np.zeros(1)])
-    V = ReluNetwork.dense([np.concatenate([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)])
+    V = ReluNetwork.dense(
+        [np.concatenate([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)]
+    )
     step = (0.5 * np.eye(2), np.zeros((2, 1)))
     found = ft.verify(halving, ft.Decreases(V, step, SQUARE, outside=INNER), budget=10, threads=1)
     assert found.holds is True
-    grows = ft.verify(halving, ft.Decreases(V, (np.eye(2), np.zeros((2, 1))), SQUARE, outside=INNER), threads=1)
+    grows = ft.verify(
+        halving, ft.Decreases(V, (np.eye(2), np.zeros((2, 1))), SQUARE, outside=INNER), threads=1
+    )
     assert grows.holds is False  # V(x⁺) = V(x) is no decrease
 
 
 def test_a_step_in_jax_is_followed():
-    found = ft.reach(LINEAR, lambda x, u: jnp.stack([x[0] + 0.1 * jnp.sin(x[1]), x[1] + 0.1 * u[0]]), SQUARE, budget=20)
+    found = ft.reach(
+        LINEAR,
+        lambda x, u: jnp.stack([x[0] + 0.1 * jnp.sin(x[1]), x[1] + 0.1 * u[0]]),
+        SQUARE,
+        budget=20,
+    )
     assert found.hi[0] == pytest.approx(1 + 0.1 * np.sin(1), abs=5e-3)
     assert found.hi[1] == pytest.approx(0.85 + 0.1, abs=5e-3)  # x₂(1 − 0.15) − 0.1x₁
 
 
-@given(st.lists(st.tuples(whole, whole), min_size=2, max_size=2), st.tuples(whole, whole).map(lambda p: p))
+@given(
+    st.lists(st.tuples(whole, whole), min_size=2, max_size=2),
+    st.tuples(whole, whole).map(lambda p: p),
+)
 def test_parts_around_a_box_cover_the_rest_of_it(ends, point):
     inner = read_box(([min(e) for e in ends], [max(e) for e in ends]))
     box = read_box(([-2, -2], [2, 2]))
@@ -384,11 +415,15 @@ def test_parts_around_a_box_cover_the_rest_of_it(ends, point):
         lambda: ft.verify(LINEAR, ft.Monotone(SQUARE, increasing=0, outputs=1)),
         lambda: ft.verify(LINEAR, ft.Convex(([0], [1]))),
         lambda: ft.verify(LINEAR, ft.Convex(SQUARE), meaning="float32"),
-        lambda: ft.verify(LINEAR, ft.Close(ReluNetwork.dense([np.eye(2)], [np.zeros(2)]), SQUARE, 1)),
+        lambda: ft.verify(
+            LINEAR, ft.Close(ReluNetwork.dense([np.eye(2)], [np.zeros(2)]), SQUARE, 1)
+        ),
         lambda: ft.verify(LINEAR, ft.Decreases(np.eye(3), (A, B), SQUARE, outside=INNER)),
         lambda: ft.verify(LINEAR, ft.Decreases(np.eye(2), (A, B.T), SQUARE, outside=INNER)),
         lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=([0], [1])),
-        lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=SQUARE),  # nothing would be shown of no state
+        lambda: ft.Decreases(
+            np.eye(2), (A, B), SQUARE, outside=SQUARE
+        ),  # nothing would be shown of no state
         lambda: ft.Decreases(np.eye(2), (A, B), SQUARE, outside=([-2, -2], [2, 2])),
         lambda: ft.reach(LINEAR, lambda x, u: u, SQUARE),
         lambda: ft.range(LINEAR, SQUARE, rows=[[1, 2]]),

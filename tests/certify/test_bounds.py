@@ -25,7 +25,11 @@ def small_network() -> ft.Network:
     rng = np.random.default_rng(0)
     widths = (3, 8, 8, 2)
     layers = [
-        Dense(rng.standard_normal((n, m)) / np.sqrt(m), 0.1 * rng.standard_normal(n), "relu" if n == 8 else "identity")
+        Dense(
+            rng.standard_normal((n, m)) / np.sqrt(m),
+            0.1 * rng.standard_normal(n),
+            "relu" if n == 8 else "identity",
+        )
         for m, n in pairwise(widths)
     ]
     return ft.Network.described(Description(tuple(layers)))
@@ -37,7 +41,9 @@ def assert_holds(found: Bounds, f, x: np.ndarray, front: tuple[int, ...] = ()) -
         y = np.asarray(jax.vmap(f)(x))
     assert np.all(found.lower[front] <= y + 1e-12) and np.all(y - 1e-12 <= found.upper[front])
     for form, sign in ((found.lower_form, -1.0), (found.upper_form, 1.0)):
-        at = np.tensordot(x, form.matrix[front], (range(1, x.ndim), range(y.ndim - 1, y.ndim - 2 + x.ndim)))
+        at = np.tensordot(
+            x, form.matrix[front], (range(1, x.ndim), range(y.ndim - 1, y.ndim - 2 + x.ndim))
+        )
         line = at + form.offset[front] + sign * form.error[front]
         assert np.all(sign * (line - y) >= -1e-12)
 
@@ -46,7 +52,10 @@ def test_a_box_around_an_input_of_a_network():
     net = small_network()
     x = np.array([0.3, -0.2, 0.5])
     found = ft.bounds(net, (x - 0.1, x + 0.1))
-    assert found.lower.shape == found.upper.shape == (2,) and found.lower_form.matrix.shape == (2, 3)
+    assert found.lower.shape == found.upper.shape == (2,) and found.lower_form.matrix.shape == (
+        2,
+        3,
+    )
     assert found.meaning == "the real function with the stored weights" and found.method == "crown"
     assert_holds(found, net, x + np.random.default_rng(1).uniform(-0.1, 0.1, (500, 3)))
 
@@ -69,7 +78,9 @@ def test_a_batch_of_boxes_has_an_axis_in_front():
     for k in range(5):
         one = ft.bounds(net, (x[k] - eps[k], x[k] + eps[k]))
         assert np.allclose(whole.lower[k], one.lower) and np.allclose(whole.upper[k], one.upper)
-        assert_holds(whole, net, x[k] + eps[k] * np.random.default_rng(3).uniform(-1, 1, (100, 3)), (k,))
+        assert_holds(
+            whole, net, x[k] + eps[k] * np.random.default_rng(3).uniform(-1, 1, (100, 3)), (k,)
+        )
 
 
 @pytest.mark.parametrize("norm", [1, 2])
@@ -89,7 +100,9 @@ def test_rows_are_bounded_instead_of_outputs():
     rows = np.array([[1.0, -1.0], [0.5, 0.5], [0.0, 1.0]])
     found = ft.bounds(net, (x - 0.1, x + 0.1), rows=rows)
     assert found.lower.shape == (3,)
-    assert_holds(found, lambda v: rows @ net(v), x + np.random.default_rng(1).uniform(-0.1, 0.1, (300, 3)))
+    assert_holds(
+        found, lambda v: rows @ net(v), x + np.random.default_rng(1).uniform(-0.1, 0.1, (300, 3))
+    )
 
 
 def test_intervals_have_constant_forms():
@@ -105,7 +118,9 @@ def test_a_batch_through_a_branch_is_bounded_box_by_box():
     found = ft.bounds(net, ft.Ball(x, 0.1))
     for k in range(3):
         assert_holds(found, net, x[k] + np.random.default_rng(k).uniform(-0.1, 0.1, (100, 2)), (k,))
-    assert np.allclose(found.upper[0], [1.2, 0.8]) and np.allclose(found.lower[2], np.sin(x[2] - 0.1), atol=1e-2)
+    assert np.allclose(found.upper[0], [1.2, 0.8]) and np.allclose(
+        found.lower[2], np.sin(x[2] - 0.1), atol=1e-2
+    )
 
 
 SMOOTH = {
@@ -140,11 +155,15 @@ BAD: dict[str, Any] = {
     "a negative radius": lambda net: ft.bounds(net, ft.Ball(np.zeros(3), -1.0)),
     "another norm": lambda net: ft.bounds(net, ft.Ball(np.zeros(3), 1.0, norm=3)),
     "radii that do not fit": lambda net: ft.bounds(net, ft.Ball(np.zeros((2, 3)), np.ones(3))),
-    "rows that do not fit": lambda net: ft.bounds(net, (np.zeros(3), np.ones(3)), rows=np.ones((2, 3))),
+    "rows that do not fit": lambda net: ft.bounds(
+        net, (np.zeros(3), np.ones(3)), rows=np.ones((2, 3))
+    ),
     "a file name": lambda net: ft.bounds("net.onnx", (np.zeros(3), np.ones(3))),
     "no function": lambda net: ft.bounds(3, (np.zeros(3), np.ones(3))),
     "words": lambda net: ft.bounds(net, ("a", "b")),
-    "an empty polytope": lambda net: ft.bounds(net, ft.Polytope(np.zeros(3), np.ones(3), np.ones((1, 3)), [-1.0])),
+    "an empty polytope": lambda net: ft.bounds(
+        net, ft.Polytope(np.zeros(3), np.ones(3), np.ones((1, 3)), [-1.0])
+    ),
 }
 
 
@@ -160,7 +179,11 @@ def test_nine_of_the_fifteen_digits_of_mnist_fc_are_certified_without_branching(
     net = ft.load(folder / "onnx" / "mnist-net_256x2.onnx.gz")
     assert isinstance(net, ft.Network)
     with (folder / "instances.csv").open() as file:
-        names = [row["vnnlib"] for row in csv.DictReader(file) if "256x2" in row["onnx"] and "0.03" in row["vnnlib"]]
+        names = [
+            row["vnnlib"]
+            for row in csv.DictReader(file)
+            if "256x2" in row["onnx"] and "0.03" in row["vnnlib"]
+        ]
     certified = 0
     for name in names:
         lo, hi, label = read_box(folder / name)
@@ -172,7 +195,9 @@ def test_nine_of_the_fifteen_digits_of_mnist_fc_are_certified_without_branching(
 # ---- linear constraints ----------------------------------------------------------------------------------------------
 
 
-def draw_polytope(rng: np.random.Generator, inputs: int, constraints: int) -> tuple[np.ndarray, ...]:
+def draw_polytope(
+    rng: np.random.Generator, inputs: int, constraints: int
+) -> tuple[np.ndarray, ...]:
     """The ends of a box, rows and limits, with a point inside."""
     lo = rng.uniform(-1, 0, inputs)
     hi = lo + rng.uniform(0.2, 1.5, inputs)
@@ -195,7 +220,10 @@ def test_an_affine_map_over_a_polytope_is_bounded_as_by_a_linear_program(seed, c
     plain = ft.bounds(affine_network(w, b), (lo, hi))
     ends = np.stack([lo, hi], 1)
     for j in range(2):
-        for sign, bound, loose in ((1.0, found.lower[j], plain.lower[j]), (-1.0, -found.upper[j], -plain.upper[j])):
+        for sign, bound, loose in (
+            (1.0, found.lower[j], plain.lower[j]),
+            (-1.0, -found.upper[j], -plain.upper[j]),
+        ):
             best = linprog(sign * w[j], G, limits, bounds=ends, method="highs")
             assert best.status == 0
             optimum = best.fun + sign * b[j]
@@ -237,7 +265,9 @@ def test_rows_of_a_polytope_that_do_not_fit_are_refused():
             ft.bounds(net, ft.Polytope([0, 0], [1, 1], rows, limits))
 
 
-@pytest.mark.parametrize("limit, is_empty", [(-1.0, True), (-(2.0**-40), True), (0.0, False), (2.0**-40, False)])
+@pytest.mark.parametrize(
+    "limit, is_empty", [(-1.0, True), (-(2.0**-40), True), (0.0, False), (2.0**-40, False)]
+)
 def test_a_polytope_without_a_point_is_refused_and_one_with_a_single_point_is_not(limit, is_empty):
     """x₁ + x₂ ≤ limit and −x₁ ≤ 0 in [−1, 1] × [0, 1]: the origin is the only point for 0."""
     region = ft.Polytope([-1.0, 0.0], [1.0, 1.0], [[1.0, 1.0], [-1.0, 0.0]], [limit, 0.0])
@@ -277,7 +307,9 @@ def test_a_variance_of_half_precision_numbers_counts_them_right(method):
 
 
 def test_slopes_are_chosen_for_several_outputs_behind_an_open_choice():
-    f = lambda x: jax.lax.select_n(jnp.clip(jnp.floor(x), 0, 1).astype(int), jnp.ones(2), jnp.maximum(x, x[:1]))
+    f = lambda x: jax.lax.select_n(
+        jnp.clip(jnp.floor(x), 0, 1).astype(int), jnp.ones(2), jnp.maximum(x, x[:1])
+    )
     found = ft.bounds(f, ([-1.0, 1.0], [1.0, 1.5]), method="alpha-crown")
     assert np.all(found.lower <= 1.0) and np.all(found.upper >= [1.0, 1.5])
 

@@ -59,7 +59,9 @@ def test_multiples_of_what_is_not_positive_are_added_from_below(size: int) -> No
             stands_for = f + Fraction(beta) * c
             assert stands_for - Fraction(1, 10**10) * size <= m <= stands_for
         if beta > 0:
-            assert exact_least(mixed, mixed_constant) >= exact_least(form, constant) - Fraction(1, 10**10)
+            assert exact_least(mixed, mixed_constant) >= exact_least(form, constant) - Fraction(
+                1, 10**10
+            )
     assert used > 20
 
 
@@ -102,7 +104,11 @@ def test_affine_networks_are_bounded_by_their_exact_least_excess(widths: tuple[i
         assert generators == d
         bound_rows(listed, lo, hi, generators, zonotope, bounds)
         least = [
-            constant + sum((min(a * Fraction(x), a * Fraction(y)) for a, x, y in zip(form, lo, hi)), Fraction(0))
+            constant
+            + sum(
+                (min(a * Fraction(x), a * Fraction(y)) for a, x, y in zip(form, lo, hi)),
+                Fraction(0),
+            )
             for form, constant in exact_rows(net, rows)
         ]
         slack = Fraction(1, 10**11)
@@ -127,7 +133,9 @@ def place_in_box(lo: np.ndarray, hi: np.ndarray, x: np.ndarray) -> list[Fraction
     return [(v - c) / r for v, c, r in zip(rationals(x), rationals(centre), rationals(radius))]
 
 
-def draw_far_neuron(rng: np.random.Generator, tilt: float) -> tuple[ReluNetwork, np.ndarray, np.ndarray]:
+def draw_far_neuron(
+    rng: np.random.Generator, tilt: float
+) -> tuple[ReluNetwork, np.ndarray, np.ndarray]:
     """One neuron over a box far from the origin, where its sums cancel: zero lies at `tilt` of its range."""
     w = rng.normal(size=(1, 3))
     lo = float(10.0 ** rng.integers(0, 7)) + rng.uniform(-1, 0, 3)
@@ -153,8 +161,12 @@ def test_lines_around_one_relu_hold_it_at_both_ends(tilt: float) -> None:
             y = exact(net)(rationals(far))[0]
             along = place_in_box(lo, hi, far)
             value = Fraction(float(zonotope.centre[0]))
-            value += sum((g * e for g, e in zip(rationals(zonotope.generators[:3, 0]), along)), Fraction(0))
-            room = abs(Fraction(float(zonotope.generators[3, 0]))) + Fraction(float(zonotope.error[0]))
+            value += sum(
+                (g * e for g, e in zip(rationals(zonotope.generators[:3, 0]), along)), Fraction(0)
+            )
+            room = abs(Fraction(float(zonotope.generators[3, 0]))) + Fraction(
+                float(zonotope.error[0])
+            )
             assert abs(y - value) <= room
     assert touched > 100
 

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.certify.deviations import FLOAT_TYPES, Deviation, FloatType, _apply, _rectify, bound_deviations, widen_rows
+from ftheta.certify.deviations import (
+    FLOAT_TYPES,
+    Deviation,
+    FloatType,
+    _apply,
+    _rectify,
+    bound_deviations,
+    widen_rows,
+)
 from ftheta.certify.floating import FloatJudge, list_readings, nearest_float
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Row
@@ -33,12 +41,18 @@ def random_network(rng: np.random.Generator, dtype: type) -> ReluNetwork:
         W = rng.normal(size=(rows, columns)) * 10.0 ** rng.integers(-2, 4, (rows, columns))
         W[rng.random((rows, columns)) < 0.2] = 0
         weights.append(W.astype(dtype).astype(float))
-        biases.append((rng.normal(size=rows) * 10.0 ** rng.integers(-1, 4)).astype(dtype).astype(float))
+        biases.append(
+            (rng.normal(size=rows) * 10.0 ** rng.integers(-1, 4)).astype(dtype).astype(float)
+        )
     return ReluNetwork.dense(weights, biases)
 
 
 def sum_in_some_order(
-    rng: np.random.Generator, weights: list[Fraction], h: list[Fraction], b: Fraction, kind: FloatType
+    rng: np.random.Generator,
+    weights: list[Fraction],
+    h: list[Fraction],
+    b: Fraction,
+    kind: FloatType,
 ) -> Fraction:
     """A sum of products as some program may compute it: permuted, in a tree, or fused."""
 
@@ -67,8 +81,13 @@ def compute_somehow(
     state = list(x)
     for step in net.steps:
         rows = [[Fraction(v) for v in row] for row in step.dense().tolist()]
-        sums = [sum_in_some_order(rng, row, state, Fraction(b), kind) for row, b in zip(rows, step.offset.tolist())]
-        state = [max(v, Fraction(0)) if has_relu else v for v, has_relu in zip(sums, step.rectified)]
+        sums = [
+            sum_in_some_order(rng, row, state, Fraction(b), kind)
+            for row, b in zip(rows, step.offset.tolist())
+        ]
+        state = [
+            max(v, Fraction(0)) if has_relu else v for v, has_relu in zip(sums, step.rectified)
+        ]
     return state
 
 
@@ -83,12 +102,18 @@ def test_no_order_of_summation_leaves_the_bounds(seed: int, name: str) -> None:
     found = bound_deviations(net, low, high, kind)
     assert found is not None
     deviation, sizes = found
-    rows = (Row({}, {0: ONE}, Fraction(0)), Row({}, {1: -ONE}, Fraction(0)), Row({}, {0: ONE, 1: -ONE}, Fraction(0)))
+    rows = (
+        Row({}, {0: ONE}, Fraction(0)),
+        Row({}, {1: -ONE}, Fraction(0)),
+        Row({}, {0: ONE, 1: -ONE}, Fraction(0)),
+    )
     box = Box(tuple(map(Fraction, low.tolist())), tuple(map(Fraction, high.tolist())))
     goal = set_goal(Case(box, (rows,)), 3, 2)
     allowed = widen_rows(goal, deviation, sizes)
     for _ in range(4):
-        x = tuple(Fraction(float(v)) for v in rng.uniform(low, high).astype(kind.dtype).clip(low, high))
+        x = tuple(
+            Fraction(float(v)) for v in rng.uniform(low, high).astype(kind.dtype).clip(low, high)
+        )
         exactly = exact(net)(x)
         computed = compute_somehow(rng, net, x, kind)
         assert all(abs(v) <= Fraction(float(size)) for v, size in zip(computed, sizes))
@@ -110,7 +135,11 @@ def test_deviations_pass_through_a_step_and_its_relus(seed: int) -> None:
     after = _rectify(behind, is_off, is_open)
     for _ in range(40):
         along = rng.normal(size=5)
-        signs = np.sign(given.generators.T @ W.T @ along) if rng.random() < 0.5 else rng.uniform(-1, 1, 3)
+        signs = (
+            np.sign(given.generators.T @ W.T @ along)
+            if rng.random() < 0.5
+            else rng.uniform(-1, 1, 3)
+        )
         before = given.generators @ signs + rng.choice([-1, 1], 4) * given.slack
         change = W @ before + rng.choice([-1, 1], 5) * errors
         assert (np.abs(change) <= behind.radius).all()
@@ -131,7 +160,9 @@ def test_a_relu_is_decided_only_where_the_computed_value_has_its_sign_too(x: flo
     alone = bound_deviations(ReluNetwork(first), np.array([x]), np.array([x]), SINGLE)
     both = make_step([[1.0], [1.0]], 0.0, [True, False])
     last = make_step([[1.0, 0.0], [1.0, -1.0]], 0.0, [False, False])
-    found = bound_deviations(ReluNetwork((*first, both, last)), np.array([x]), np.array([x]), SINGLE)
+    found = bound_deviations(
+        ReluNetwork((*first, both, last)), np.array([x]), np.array([x]), SINGLE
+    )
     assert alone is not None and found is not None
     radius = alone[0].radius[0]
     assert radius >= 2
@@ -150,7 +181,12 @@ def test_what_one_order_violates_is_never_proved(seed: int) -> None:
     below = ft.Outputs(lambda y: y[0] < largest).on(x, x)
     assert ft.verify(net, below, budget=2, threads=1, meaning="float32").answer != "unsat"
     far = largest + abs(largest) + 10**6
-    assert ft.verify(net, ft.Outputs(lambda y: y[0] < far).on(x, x), budget=2, meaning="float32").answer == "unsat"
+    assert (
+        ft.verify(
+            net, ft.Outputs(lambda y: y[0] < far).on(x, x), budget=2, meaning="float32"
+        ).answer
+        == "unsat"
+    )
 
 
 def test_constants_of_a_query_are_read_as_written_and_as_rounded() -> None:
@@ -158,7 +194,10 @@ def test_constants_of_a_query_are_read_as_written_and_as_rounded() -> None:
     net = ReluNetwork.dense([[[1.0]], [[1.0]]], [np.zeros(1), np.zeros(1)])
     text = """(vnnlib-version <2.0>)(declare-network f (declare-input X float32 [1]) (declare-output Y float32 [1]))
     (assert (and (<= X[0] 0.1) (>= X[0] 0.0))) (assert (>= Y[0] LEAST))"""
-    answers = [ft.verify(net, parse_query(text.replace("LEAST", c)), budget=2).answer for c in ("0.1", "0.09", "0.11")]
+    answers = [
+        ft.verify(net, parse_query(text.replace("LEAST", c)), budget=2).answer
+        for c in ("0.1", "0.09", "0.11")
+    ]
     assert answers[0] not in ("sat", "unsat") and answers[1:] == ["sat", "unsat"]
     between = text.replace("0.1)", "1.0)").replace("LEAST", "0.7") + "(assert (<= Y[0] 0.7))"
     assert ft.verify(net, parse_query(between), budget=2).answer not in ("sat", "unsat")
@@ -173,7 +212,10 @@ def test_rounding_of_rationals_is_that_of_the_type(name: str) -> None:
         other = kind.dtype(rng.normal() * 10.0 ** rng.integers(-45, 30))
         with np.errstate(all="ignore"):
             sums = value + other, value * other
-        exactly = Fraction(float(value)) + Fraction(float(other)), Fraction(float(value)) * Fraction(float(other))
+        exactly = (
+            Fraction(float(value)) + Fraction(float(other)),
+            Fraction(float(value)) * Fraction(float(other)),
+        )
         for computed, true in zip(sums, exactly):
             if np.isfinite(computed):
                 assert nearest_float(true, kind) == Fraction(float(computed))
@@ -182,7 +224,8 @@ def test_rounding_of_rationals_is_that_of_the_type(name: str) -> None:
 def absorbing_network() -> ReluNetwork:
     """(x + 2²⁴) − 2²⁴ − x: zero for real numbers, up to one half in single precision."""
     return ReluNetwork.dense(
-        [[[1.0], [1.0], [-1.0]], [[1.0, -1.0, 1.0]]], [np.array([2.0**24, 0.0, 0.0]), np.array([-(2.0**24)])]
+        [[[1.0], [1.0], [-1.0]], [[1.0, -1.0, 1.0]]],
+        [np.array([2.0**24, 0.0, 0.0]), np.array([-(2.0**24)])],
     )
 
 
@@ -211,7 +254,12 @@ def test_answers_about_floats_agree_with_runs(seed: int) -> None:
     y = Fraction(float(judge.run(x[None])[0, 0]))
     margin = Fraction(float(rng.choice([0.0, 1e-6, 1e-3, 1.0, 1e5]))) * int(rng.choice([-1, 1]))
     bound = y + abs(y) * margin
-    found = ft.verify(net, ft.Outputs(lambda out: out[0] > bound).on([-1] * 3, [1] * 3), budget=2, meaning="float32")
+    found = ft.verify(
+        net,
+        ft.Outputs(lambda out: out[0] > bound).on([-1] * 3, [1] * 3),
+        budget=2,
+        meaning="float32",
+    )
     if found.answer == "unsat":
         assert y > bound
         for _ in range(20):
@@ -232,17 +280,24 @@ def test_a_counter_example_meets_every_reading_of_the_constants() -> None:
     assert written.box.hi == (Fraction(1, 10),) and rounded.box.hi == (near,)
     assert rounded.unsafe[0][0].bound == near
     point = Case(Box((Fraction(1, 10),), (Fraction(1, 10),)), case.unsafe)
-    assert all(reading.box.lo == (near,) for reading in list_readings(point, SINGLE))  # no float is 1/10
+    # no float is 1/10
+    assert all(reading.box.lo == (near,) for reading in list_readings(point, SINGLE))
 
 
 def test_overflow_and_other_types_are_never_proved() -> None:
     huge = ReluNetwork.dense([[[1e30]], [[1e30]]], [np.zeros(1), np.zeros(1)])
-    as_single = ReluNetwork.dense([np.array([[1e30]], np.float32), np.array([[1e30]], np.float32)], [[0.0], [0.0]])
+    as_single = ReluNetwork.dense(
+        [np.array([[1e30]], np.float32), np.array([[1e30]], np.float32)], [[0.0], [0.0]]
+    )
     positive = ft.Outputs(lambda y: y >= -1).on([0], [1])
     with pytest.raises(SubjectError, match="float32"):
         ft.verify(huge, positive, meaning="float32")
-    assert ft.verify(as_single, positive, budget=2, meaning="float32").answer not in ("unsat", "sat")
+    assert ft.verify(as_single, positive, budget=2, meaning="float32").answer not in (
+        "unsat",
+        "sat",
+    )
     finite = ft.Outputs(lambda y: y <= 1e70).on([0], [1])
-    assert ft.verify(as_single, finite, budget=2, meaning="float32").answer not in ("unsat", "sat")  # it is infinite
+    # it is infinite
+    assert ft.verify(as_single, finite, budget=2, meaning="float32").answer not in ("unsat", "sat")
     above = ft.Outputs(lambda y: y >= -1e50).on([0], [1])
     assert ft.verify(as_single, above, budget=2, meaning="float64").answer == "unsat"

@@ -32,13 +32,19 @@ def random_network(rng: np.random.Generator, widths: tuple[int, ...], grid: int 
     """Weights on a grid, so that ties and zeros are common."""
     draw = lambda *shape: rng.integers(-2 * grid, 2 * grid + 1, shape) / grid
     shapes = list(zip(widths[1:], widths[:-1]))
-    return ReluNetwork.dense([draw(*shape) for shape in shapes], [draw(shape[0]) for shape in shapes])
+    return ReluNetwork.dense(
+        [draw(*shape) for shape in shapes], [draw(shape[0]) for shape in shapes]
+    )
 
 
-def ask(net: ReluNetwork, lo: list, hi: list, unsafe: tuple[tuple[Row, ...], ...], **options: float) -> Verification:
+def ask(
+    net: ReluNetwork, lo: list, hi: list, unsafe: tuple[tuple[Row, ...], ...], **options: float
+) -> Verification:
     box = Box(tuple(map(Fraction, lo)), tuple(map(Fraction, hi)))
     question = Question(net.widths[0], net.widths[-1], (Case(box, unsafe),))
-    return decide(net, question, seconds=options.get("seconds", 20.0), threads=int(options.get("threads", 1)))
+    return decide(
+        net, question, seconds=options.get("seconds", 20.0), threads=int(options.get("threads", 1))
+    )
 
 
 def below(bound: Fraction, strict: bool = False) -> tuple[tuple[Row, ...], ...]:
@@ -58,7 +64,9 @@ WIDTHS = ((2, 5, 1), (2, 4, 4, 1), (3, 5, 3, 1))
 
 @max_examples(25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([10, 20, 40]), st.sampled_from(WIDTHS))
-def test_thresholds_beside_the_exact_minimum_are_decided_rightly(seed: int, bits: int, widths: tuple[int, ...]) -> None:
+def test_thresholds_beside_the_exact_minimum_are_decided_rightly(
+    seed: int, bits: int, widths: tuple[int, ...]
+) -> None:
     net = random_network(np.random.default_rng(seed), widths)
     d = widths[0]
     least = exact_minimum(net, d)
@@ -78,12 +86,17 @@ def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float)
     rng = np.random.default_rng(seed)
     widths = (3, 6, 5, 2)
     shapes = list(zip(widths[1:], widths[:-1]))
-    net = ReluNetwork.dense([rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes])
+    net = ReluNetwork.dense(
+        [rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes]
+    )
     lo = scale * rng.normal(size=3)
     hi = lo + scale * np.abs(rng.normal(size=3)) * rng.choice([0.0, 1e-6, 0.1, 1.0], 3)
     rational = lambda: Fraction(int(rng.integers(-9, 10)), int(rng.integers(1, 10)))
     unsafe = tuple(
-        tuple(Row({0: rational()}, {0: rational(), 1: rational()}, rational() * Fraction(scale)) for _ in range(2))
+        tuple(
+            Row({0: rational()}, {0: rational(), 1: rational()}, rational() * Fraction(scale))
+            for _ in range(2)
+        )
         for _ in range(2)
     )
     arrays = net_arrays(net)
@@ -107,7 +120,9 @@ def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float)
         for s, row in enumerate(flat):
             assert row.excess(x, y) >= Fraction(float(bounds.least[s]))
         for d in range(2):
-            assert max(row.excess(x, y) for row in unsafe[d]) >= Fraction(float(bounds.least[4 + d]))
+            assert max(row.excess(x, y) for row in unsafe[d]) >= Fraction(
+                float(bounds.least[4 + d])
+            )
 
 
 def test_a_planted_counter_example_in_a_slab_is_found() -> None:
@@ -115,7 +130,8 @@ def test_a_planted_counter_example_in_a_slab_is_found() -> None:
     forms = np.zeros((2, 6))
     forms[:, :2] = 1.0
     net = ReluNetwork.dense(
-        [np.vstack([forms[0], -forms[1]]), np.ones((1, 2))], [np.array([-1 / 3, 1 / 3]), np.array([-(2.0**-12)])]
+        [np.vstack([forms[0], -forms[1]]), np.ones((1, 2))],
+        [np.array([-1 / 3, 1 / 3]), np.array([-(2.0**-12)])],
     )
     found = ask(net, [-1] * 6, [1] * 6, below(Fraction(0), strict=True))
     assert found.witness is not None and exact(net)(found.witness.x)[0] < 0
@@ -125,13 +141,17 @@ def test_a_planted_counter_example_in_a_slab_is_found() -> None:
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_tie_is_decided_exactly(strict: bool) -> None:
     """|x| ≥ 0 with equality at 0: at most 0 is met there, below 0 nowhere."""
-    net = ReluNetwork.dense([np.array([[1.0], [-1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [np.array([[1.0], [-1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)]
+    )
     assert ask(net, [-1], [1], below(Fraction(0), strict)).answer == ("unsat" if strict else "sat")
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("widths", [(2, 5, 1), (3, 4, 4, 1)])
-def test_the_least_output_and_every_number_below_are_decided(seed: int, widths: tuple[int, ...]) -> None:
+def test_the_least_output_and_every_number_below_are_decided(
+    seed: int, widths: tuple[int, ...]
+) -> None:
     net = random_network(np.random.default_rng(seed), widths)
     d = widths[0]
     least = exact_minimum(net, d)
@@ -143,7 +163,9 @@ def test_the_least_output_and_every_number_below_are_decided(seed: int, widths: 
 
 def test_equations_are_met_exactly_or_nowhere() -> None:
     """x₀ − x₁ = 1/3 and |x₀ + x₁| = 1/7: four rows, and no float meets them."""
-    net = ReluNetwork.dense([np.array([[1.0, 1.0], [-1.0, -1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [np.array([[1.0, 1.0], [-1.0, -1.0]]), np.ones((1, 2))], [np.zeros(2), np.zeros(1)]
+    )
     third, seventh = Fraction(1, 3), Fraction(1, 7)
     along = {0: ONE, 1: -ONE}
     against = {0: -ONE, 1: ONE}
@@ -166,7 +188,9 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
     rng = np.random.default_rng(seed)
     widths = (3, 6, 5, 2)
     shapes = list(zip(widths[1:], widths[:-1]))
-    net = ReluNetwork.dense([rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes])
+    net = ReluNetwork.dense(
+        [rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes]
+    )
     lo = scale * rng.normal(size=3)
     hi = lo + scale * np.abs(rng.normal(size=3))
     points = [np.clip(point, lo, hi) for point in lo + (hi - lo) * rng.uniform(size=(40, 3))]
@@ -194,7 +218,9 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
         if not (np.where(on, 1, -1)[kept] == signs[kept]).all():
             continue
         x = [Fraction(float(v)) for v in point]
-        excess = [row.excess(x, [Fraction(int(v.p), int(v.q)) for v in state[2]]) for row in unsafe[0]]
+        excess = [
+            row.excess(x, [Fraction(int(v.p), int(v.q)) for v in state[2]]) for row in unsafe[0]
+        ]
         for s in range(2):
             assert excess[s] >= Fraction(float(bounds.least[s]))
         meets_all = max(excess) <= 0
@@ -206,12 +232,16 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
 
 @max_examples(30)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 1e-9, 1e9]), st.integers(0, 4))
-def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(seed: int, scale: float, share: int) -> None:
+def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(
+    seed: int, scale: float, share: int
+) -> None:
     """Each look at a box uses the rows that the last one bounded; a third of the points or so meet both of them."""
     rng = np.random.default_rng(seed)
     widths = (3, 6, 5, 2)
     shapes = list(zip(widths[1:], widths[:-1]))
-    net = ReluNetwork.dense([rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes])
+    net = ReluNetwork.dense(
+        [rng.normal(size=s) for s in shapes], [scale * rng.normal(size=s[0]) for s in shapes]
+    )
     lo = scale * rng.normal(size=3)
     hi = lo + scale * np.abs(rng.normal(size=3))
     points = [np.clip(point, lo, hi) for point in lo + (hi - lo) * rng.uniform(size=(40, 3))]
@@ -219,8 +249,12 @@ def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(seed: int, scale: float
     states = [exact(net).states(x) for x in inputs]
     outputs = [[Fraction(int(v.p), int(v.q)) for v in state[2]] for state in states]
     forms = [({}, {0: ONE}), ({0: ONE}, {1: -ONE})]
-    values = [[Row(p, q, Fraction(0)).excess(x, y) for x, y in zip(inputs, outputs)] for p, q in forms]
-    unsafe = (tuple(Row(p, q, sorted(value)[20 + 4 * share]) for (p, q), value in zip(forms, values)),)
+    values = [
+        [Row(p, q, Fraction(0)).excess(x, y) for x, y in zip(inputs, outputs)] for p, q in forms
+    ]
+    unsafe = (
+        tuple(Row(p, q, sorted(value)[20 + 4 * share]) for (p, q), value in zip(forms, values)),
+    )
     arrays = net_arrays(net)
     rows = row_arrays(unsafe, 3, 2)
     zonotope, bounds, scratch = allocate(arrays, rows)
@@ -230,7 +264,9 @@ def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(seed: int, scale: float
         assert generators >= 3
         bound_rows(rows, lo, hi, generators, zonotope, bounds)
         measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
-        for s in range(2 if look else 1):  # in the first look one row is a function of all generators
+        for s in range(
+            2 if look else 1
+        ):  # in the first look one row is a function of all generators
             tighten_row(arrays, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
         mix_rows(rows, 0, generators, zonotope, bounds)
         part_lo, part_hi = lo.copy(), hi.copy()
@@ -275,7 +311,10 @@ def test_one_layer_of_many_inputs_is_decided_beside_its_least_value(seed: int) -
     for k, part in enumerate(parts):
         first[3 * k : 3 * k + 3, k] = part.steps[0].dense()[:, 0]
     last = np.concatenate([part.steps[1].dense()[0] for part in parts])[None]
-    offsets = [np.concatenate([part.steps[0].offset for part in parts]), sum(part.steps[1].offset for part in parts)]
+    offsets = [
+        np.concatenate([part.steps[0].offset for part in parts]),
+        sum(part.steps[1].offset for part in parts),
+    ]
     net = ReluNetwork.dense([first, last], offsets)
     step = Fraction(1, 2**10)
     assert ask(net, [-1] * 20, [1] * 20, below(least - step)).answer == "unsat"
@@ -295,7 +334,9 @@ def test_the_answers_of_one_and_of_two_threads_agree() -> None:
     net = random_network(np.random.default_rng(3), (3, 12, 12, 1))
     least = exact_minimum(net, 3)
     for bound, expected in ((least - 1, "unsat"), (least + 1, "sat")):
-        assert {ask(net, [-1] * 3, [1] * 3, below(bound), threads=n).answer for n in (1, 2)} == {expected}
+        assert {ask(net, [-1] * 3, [1] * 3, below(bound), threads=n).answer for n in (1, 2)} == {
+            expected
+        }
 
 
 def test_a_budget_that_is_too_small_gives_no_verdict() -> None:
@@ -320,12 +361,15 @@ def test_what_is_not_decided_in_time_has_an_enclosure(widths: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("step, answer", [(-1, "unsat"), (0, "sat"), (1, "sat")])
-def test_small_networks_are_decided_before_anything_is_compiled(monkeypatch, step: int, answer: str) -> None:
+def test_small_networks_are_decided_before_anything_is_compiled(
+    monkeypatch, step: int, answer: str
+) -> None:
     """|x| + |y| on a square, beside its least value 0."""
     monkeypatch.setattr(boxes, "is_at_hand", lambda _: False)
     monkeypatch.setattr(boxes.InputSearch, "compile", lambda _: pytest.fail("compiled"))
     net = ReluNetwork.dense(
-        [np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)]
+        [np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.ones((1, 4))],
+        [np.zeros(4), np.zeros(1)],
     )
     assert ask(net, [-1, -1], [1, 1], below(Fraction(step, 2**20))).answer == answer
 
@@ -345,6 +389,10 @@ def test_a_question_about_another_network_is_refused() -> None:
 
 
 def test_numbers_beyond_the_range_of_floats_close_nothing() -> None:
-    net = ReluNetwork.dense([np.full((2, 1), 1e200), np.full((1, 2), 1e200)], [np.zeros(2), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [np.full((2, 1), 1e200), np.full((1, 2), 1e200)], [np.zeros(2), np.zeros(1)]
+    )
     assert ask(net, [-1], [1], below(Fraction(-1)), seconds=1.0).answer != "sat"
-    assert ask(net, [-1], [1], ((Row({}, {0: -ONE}, Fraction(-1)),),), seconds=1.0).answer != "unsat"
+    assert (
+        ask(net, [-1], [1], ((Row({}, {0: -ONE}, Fraction(-1)),),), seconds=1.0).answer != "unsat"
+    )

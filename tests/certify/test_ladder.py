@@ -69,7 +69,9 @@ def small_network(seed: int, widths: tuple[int, ...], hidden: str = "relu") -> D
     return random_mlp(np.random.default_rng(seed), widths, hidden, bias=0.5)
 
 
-def slopes_between(rng: np.random.Generator, sizes: list[int]) -> list[tuple[np.ndarray, np.ndarray]]:
+def slopes_between(
+    rng: np.random.Generator, sizes: list[int]
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Ranges of slopes: some fixed, some of [0, 1], some of neither."""
     found = []
     for n in sizes:
@@ -96,7 +98,11 @@ def corners(weights, ranges):
 
 
 @max_examples(6)
-@given(st.integers(0, 10**6), st.sampled_from([(1, 4, 1), (2, 5, 2), (2, 4, 3, 2), (3, 4, 2)]), st.sampled_from(NORMS))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(1, 4, 1), (2, 5, 2), (2, 4, 3, 2), (3, 4, 2)]),
+    st.sampled_from(NORMS),
+)
 def test_the_exact_constant_on_a_box_lies_between_all_bounds(seed, widths, p):
     description = small_network(seed, widths)
     exact = steepest_piece(description, -1.0, 2.0, p)
@@ -111,7 +117,11 @@ def test_the_exact_constant_on_a_box_lies_between_all_bounds(seed, widths, p):
 
 
 @max_examples(4)
-@given(st.integers(0, 10**6), st.sampled_from([(1, 4, 1), (2, 4, 2), (2, 3, 3, 1)]), st.sampled_from(NORMS))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(1, 4, 1), (2, 4, 2), (2, 3, 3, 1)]),
+    st.sampled_from(NORMS),
+)
 def test_no_piece_of_a_large_box_is_steeper_than_the_bounds_over_all_of_space(seed, widths, p):
     description = small_network(seed, widths)
     exact = steepest_piece(description, -1000.0, 1000.0, p)
@@ -149,7 +159,10 @@ def test_a_linear_network_has_the_norm_of_its_matrix(p):
 
 
 def test_the_absolute_value_is_enclosed_by_its_constant():
-    layers = (Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1)))
+    layers = (
+        Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"),
+        Dense(np.ones((1, 2)), np.zeros(1)),
+    )
     found = lipschitz(Description(layers), budget=0.2)
     assert found.lo == 1
     assert 1 <= found.hi <= 1 + 1e-6
@@ -176,7 +189,9 @@ def test_parts_of_a_box_sharpen_a_local_constant():
     assert many.hi <= 1.3 * many.lo
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        met = np.asarray(jax.vmap(jax.jacrev(description))(jnp.asarray(rng.uniform(-0.5, 0.5, (2000, 6)))))
+        met = np.asarray(
+            jax.vmap(jax.jacrev(description))(jnp.asarray(rng.uniform(-0.5, 0.5, (2000, 6))))
+        )
     assert np.linalg.norm(met, 2, axis=(1, 2)).max() <= many.hi * SLACK
 
 
@@ -213,7 +228,9 @@ def test_signs_of_neurons_and_halves_of_boxes_never_lose_a_piece(inputs, p):
 
 
 @max_examples(25)
-@given(st.integers(0, 10**6), st.sampled_from([(2, 3, 2), (3, 3, 3, 2), (1, 2, 2, 2, 1), (2, 3, 5)]))
+@given(
+    st.integers(0, 10**6), st.sampled_from([(2, 3, 2), (3, 3, 3, 2), (1, 2, 2, 2, 1), (2, 3, 5)])
+)
 def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
     rng = np.random.default_rng(seed)
     weights = [rng.normal(size=(n, m)) for m, n in pairwise(widths)]
@@ -229,14 +246,18 @@ def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
         "corners": {p: corner_bound(weights, ranges, p) for p in NORMS},
         "sectors": {2: bound_sectors(reduce_chain(weights, ranges), steps=30).bound},
     }
-    rows = [bound_sectors(reduce_chain([*weights[:-1], row[None]], ranges), steps=30, norm=inf) for row in weights[-1]]
+    rows = [
+        bound_sectors(reduce_chain([*weights[:-1], row[None]], ranges), steps=30, norm=inf)
+        for row in weights[-1]
+    ]
     bounds["sectors"][inf] = max(row.bound for row in rows)
     for name, values in bounds.items():
         for p, value in values.items():
             assert value is not None
             assert value >= largest[p] * (1 - 1e-12), (name, p)
     for p in NORMS:
-        assert bounds["corners"][p] == pytest.approx(largest[p], rel=1e-9, abs=2.0**-449)  # the root of `norms.TINY`
+        # the root of `norms.TINY`
+        assert bounds["corners"][p] == pytest.approx(largest[p], rel=1e-9, abs=2.0**-449)
     assert bounds["linear"][inf] <= bounds["absolute"][inf]
     compressed = bound_sectors(compress_inputs(reduce_chain(weights, ranges)), steps=30).bound
     assert compressed >= largest[2] * (1 - 1e-12)
@@ -258,7 +279,11 @@ def test_bounds_of_one_neuron_a_layer_are_the_product_of_weights_and_slopes():
         assert max(found) <= exactly * (1 + 1e-5)
     assert 3.0 <= pairwise_product(weights, 1.0, 60) <= 3.0 * (1 + 1e-5)
     scaled, exponent = scale_chain(weights)
-    assert 3.0 <= 2.0**exponent * verify_certificate(scaled, sequential_multipliers(scaled)) <= 3.0 * (1 + 1e-5)
+    assert (
+        3.0
+        <= 2.0**exponent * verify_certificate(scaled, sequential_multipliers(scaled))
+        <= 3.0 * (1 + 1e-5)
+    )
 
 
 def test_rescaled_neurons_and_pairs_lie_between_the_program_and_the_product():
@@ -288,7 +313,11 @@ def assemble(weights, ranges, multipliers, rho) -> list[list[Fraction]]:
     place = d
     for layer, W in enumerate(weights):
         rows = [
-            [sum((Fraction(float(a)) * s[j] for a, s in zip(row, state)), Fraction(0)) for j in range(n)] for row in W
+            [
+                sum((Fraction(float(a)) * s[j] for a, s in zip(row, state)), Fraction(0))
+                for j in range(n)
+            ]
+            for row in W
         ]
         if layer == len(weights) - 1:
             for row in rows:
@@ -325,7 +354,9 @@ def least_eigenvalue(M: list[list[Fraction]]) -> arb | None:
     ctx.prec = 400
     try:
         matrix = acb_mat([[arb(q.numerator) / q.denominator for q in row] for row in M])
-        return min((value.real for value in matrix.eig(multiple=True)), key=lambda ball: float(ball.mid()))
+        return min(
+            (value.real for value in matrix.eig(multiple=True)), key=lambda ball: float(ball.mid())
+        )
     except ValueError:
         return None
     finally:
@@ -356,7 +387,10 @@ def test_what_is_certified_with_ranges_is_positive_in_rationals_and_in_balls(see
 def test_the_gradient_of_the_program_with_ranges_is_that_of_its_value(trace):
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=shape) for shape in ((5, 3), (4, 5), (1, 4))]
-    ranges = [(np.array([0, 0, 0.5, 1, 0.0]), np.array([1, 0, 1, 1, 1.0])), (np.zeros(4), np.ones(4))]
+    ranges = [
+        (np.array([0, 0, 0.5, 1, 0.0]), np.array([1, 0, 1, 1, 1.0])),
+        (np.zeros(4), np.ones(4)),
+    ]
     problem = _Problem(reduce_chain(weights, ranges), trace=trace)
     p = 0.3 * rng.normal(size=sum(problem.sizes) + len(problem.sizes) + 3 * trace)
     _, gradient = problem(p, 20.0)
@@ -399,7 +433,10 @@ def test_a_slope_in_rationals_is_that_of_an_evaluation_in_fractions(p):
     def value(point):
         h = [Fraction(float(v)) for v in point]
         for k, (W, b) in enumerate(zip(chain.weights, chain.biases)):
-            h = [sum((Fraction(float(w)) * v for w, v in zip(row, h)), Fraction(float(c))) for row, c in zip(W, b)]
+            h = [
+                sum((Fraction(float(w)) * v for w, v in zip(row, h)), Fraction(float(c)))
+                for row, c in zip(W, b)
+            ]
             if k < len(chain.words):
                 h = [v if v >= 0 else v * Fraction(0.01) for v in h]
         return h
@@ -411,7 +448,9 @@ def test_a_slope_in_rationals_is_that_of_an_evaluation_in_fractions(p):
     assert found.middle == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("hidden", ["tanh", "sigmoid", "arctan", "softplus", "gelu", "silu", "square"])
+@pytest.mark.parametrize(
+    "hidden", ["tanh", "sigmoid", "arctan", "softplus", "gelu", "silu", "square"]
+)
 def test_a_slope_in_balls_is_that_of_the_network(hidden):
     description = small_network(6, (2, 4, 2), hidden)
     chain = read_chain(description)
@@ -419,7 +458,9 @@ def test_a_slope_in_balls_is_that_of_the_network(hidden):
     x, y = np.random.default_rng(0).normal(size=(2, 2))
     with jax.enable_x64(True):
         rise = np.linalg.norm(np.asarray(description(x)) - np.asarray(description(y)))
-    assert slope_between(chain, x, y, 2).middle == pytest.approx(rise / np.linalg.norm(x - y), rel=1e-10)
+    assert slope_between(chain, x, y, 2).middle == pytest.approx(
+        rise / np.linalg.norm(x - y), rel=1e-10
+    )
 
 
 @pytest.mark.parametrize(
@@ -438,7 +479,10 @@ def test_the_ends_of_the_witness_lie_in_the_domain(domain):
         if isinstance(domain, tuple):
             assert (point >= domain[0]).all() and (point <= domain[1]).all()
         elif isinstance(domain, ft.Ball):
-            steps = [abs(Fraction(a) - Fraction(c)) for a, c in zip(point.tolist(), np.ravel(domain.centre).tolist())]
+            steps = [
+                abs(Fraction(a) - Fraction(c))
+                for a, c in zip(point.tolist(), np.ravel(domain.centre).tolist())
+            ]
             size = sum(s if domain.norm == 1 else s * s for s in steps)
             assert size <= (Fraction(1, 2) if domain.norm == 1 else Fraction(1, 4))
         else:
@@ -468,7 +512,9 @@ def test_a_function_on_a_box_has_a_bound_by_its_jacobian():
     found = lipschitz(f, (np.zeros(2), np.ones(2)), budget=0.5)
     rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        met = np.linalg.norm(np.asarray(jax.vmap(jax.jacrev(f))(rng.uniform(size=(500, 2)))), 2, axis=(1, 2)).max()
+        met = np.linalg.norm(
+            np.asarray(jax.vmap(jax.jacrev(f))(rng.uniform(size=(500, 2)))), 2, axis=(1, 2)
+        ).max()
     assert 0.5 * met <= found.lo <= found.hi
     assert met <= found.hi
     assert found.verify()
@@ -485,11 +531,13 @@ def test_what_has_no_constant_over_all_of_space_says_where():
 
 
 @pytest.mark.parametrize(
-    "f", [lambda x: jnp.floor(3 * x), lambda x: jax.lax.stop_gradient(9 * x), lambda x: 1 / (x - 0.5)]
+    "f",
+    [lambda x: jnp.floor(3 * x), lambda x: jax.lax.stop_gradient(9 * x), lambda x: 1 / (x - 0.5)],
 )
 def test_a_derivative_that_is_not_that_of_the_function_bounds_nothing(f):
     assert all(
-        rung.method != "interval Jacobian" for rung in lipschitz(f, (np.zeros(1), np.ones(1)), budget=0.2).ladder
+        rung.method != "interval Jacobian"
+        for rung in lipschitz(f, (np.zeros(1), np.ones(1)), budget=0.2).ladder
     )
 
 

@@ -47,11 +47,16 @@ def is_positive_semidefinite(A: fmpq_mat) -> bool:
     return True
 
 
-def scaled_chain(factors: list[float], weight: float, second: float) -> tuple[ScaledLayers, Fraction]:
+def scaled_chain(
+    factors: list[float], weight: float, second: float
+) -> tuple[ScaledLayers, Fraction]:
     """One input times the factors, then the weight, a ReLU and a second weight: with its Lipschitz constant."""
     scaling = Scaling(tuple(("mul", np.array([factor])) for factor in factors))
     layers = Description(
-        (Dense(np.array([[weight]]), np.zeros(1), "relu"), Dense(np.array([[second]]), np.zeros(1), "identity"))
+        (
+            Dense(np.array([[weight]]), np.zeros(1), "relu"),
+            Dense(np.array([[second]]), np.zeros(1), "identity"),
+        )
     )
     slope = Fraction(weight) * Fraction(second)
     for factor in factors:
@@ -133,14 +138,21 @@ def reduce_in_rationals(
     for W, (low, high) in zip(weights, ranges):
         z = rational_matrix(W) * h
         moving = np.flatnonzero(high > low)
-        rows.append(fmpq_mat([[z[int(i), j] for j in range(z.ncols())] for i in moving]) if len(moving) else None)
+        rows.append(
+            fmpq_mat([[z[int(i), j] for j in range(z.ncols())] for i in moving])
+            if len(moving)
+            else None
+        )
         straight = rational_matrix(np.diag(low)) * z
         widened = np.zeros((len(low), len(moving)))
         widened[moving, np.arange(len(moving))] = (high - low)[moving]
         wide = rational_matrix(widened) if len(moving) else None
         h = fmpq_mat(
             [
-                [*(straight[i, j] for j in range(straight.ncols())), *(wide[i, j] for j in range(len(moving)))]
+                [
+                    *(straight[i, j] for j in range(straight.ncols())),
+                    *(wide[i, j] for j in range(len(moving))),
+                ]
                 for i in range(straight.nrows())
             ]
         )
@@ -153,13 +165,17 @@ def test_what_rounding_changes_in_a_reduced_chain_is_no_more_than_its_error(seed
     """With entries that cancel, a product is far from what it would be in exact arithmetic."""
     rng = np.random.default_rng(seed)
     sizes = (2, 3, 3, 2)
-    weights = [rng.normal(size=(m, n)) * 10.0 ** rng.integers(-8, 9, (m, n)) for n, m in pairwise(sizes)]
+    weights = [
+        rng.normal(size=(m, n)) * 10.0 ** rng.integers(-8, 9, (m, n)) for n, m in pairwise(sizes)
+    ]
     ends = [(0.0, 1.0), (1.0, 1.0), (0.25, 0.75), (0.3, 0.3)]
     picks = [rng.integers(0, len(ends), n) for n in sizes[1:-1]]
     ranges = [tuple(np.array([ends[k][side] for k in pick]) for side in (0, 1)) for pick in picks]
     system = reduce_chain(weights, ranges)  # type: ignore[arg-type]
     rows, out = reduce_in_rationals(weights, ranges)  # type: ignore[arg-type]
-    for computed, exact, error in zip((*system.rows, system.out), (*rows, out), (*system.errors, system.out_error)):
+    for computed, exact, error in zip(
+        (*system.rows, system.out), (*rows, out), (*system.errors, system.out_error)
+    ):
         if len(computed):
             # the range of a slope is rounded up by one unit in the last place, which only adds slopes
             lost = squared_size(rational_matrix(computed) - exact)
@@ -170,7 +186,9 @@ def test_what_rounding_changes_in_a_reduced_chain_is_no_more_than_its_error(seed
 def test_a_chain_without_ranges_has_the_norm_of_its_product(norm):
     rng = np.random.default_rng(3)
     weights = [rng.normal(size=shape) for shape in ((4, 3), (4, 4), (1, 4))]
-    fixed = [(slopes, slopes) for slopes in (rng.choice([0.0, 1.0, 0.5], 4), rng.choice([1.0, 0.5], 4))]
+    fixed = [
+        (slopes, slopes) for slopes in (rng.choice([0.0, 1.0, 0.5], 4), rng.choice([1.0, 0.5], 4))
+    ]
     J = weights[2] @ np.diag(fixed[1][0]) @ weights[1] @ np.diag(fixed[0][0]) @ weights[0]
     size = np.linalg.norm(J, norm)
     found = bound_sectors(reduce_chain(weights, fixed), steps=5, norm=norm).bound
@@ -194,8 +212,15 @@ def test_what_stands_for_the_inputs_reaches_all_that_they_reach(seed, wrong):
     assert small.inputs == 4
     L = rational_matrix(np.vstack([small.rows[0][:, :4], small.out[:, :4]]))
     change = rng.normal(size=rows.shape)
-    moved = rational_matrix(rows) + rational_matrix(change * (0.999 * wrong / np.linalg.norm(change)))
-    S = fmpq_mat([*([row[j] for j in range(6)] for row in moved.table()), *rational_matrix(out[:, :6]).table()])
+    moved = rational_matrix(rows) + rational_matrix(
+        change * (0.999 * wrong / np.linalg.norm(change))
+    )
+    S = fmpq_mat(
+        [
+            *([row[j] for j in range(6)] for row in moved.table()),
+            *rational_matrix(out[:, :6]).table(),
+        ]
+    )
     assert is_positive_semidefinite(L * L.transpose() - S * S.transpose())
 
 

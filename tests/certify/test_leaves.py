@@ -26,17 +26,24 @@ def small_integers(rng: np.random.Generator, *shape: int) -> np.ndarray:
 def random_case(rng: np.random.Generator) -> tuple[ReluNetwork, Case]:
     """Two inputs, two outputs, and rows that are often met with equality only."""
     net = ReluNetwork.dense(
-        [small_integers(rng, 3, 2), small_integers(rng, 2, 3)], [small_integers(rng, 3), small_integers(rng, 2)]
+        [small_integers(rng, 3, 2), small_integers(rng, 2, 3)],
+        [small_integers(rng, 3), small_integers(rng, 2)],
     )
     low = [Fraction(int(v), 2) for v in rng.integers(-2, 2, 2)]
-    box = Box(tuple(low), tuple(v + Fraction(int(w), 4) for v, w in zip(low, rng.integers(0, 4, 2))))
+    box = Box(
+        tuple(low), tuple(v + Fraction(int(w), 4) for v, w in zip(low, rng.integers(0, 4, 2)))
+    )
     disjuncts = []
     for _ in range(rng.integers(1, 3)):
         rows = []
         for _ in range(rng.integers(1, 4)):
             inputs = {i: Fraction(int(p)) for i, p in enumerate(rng.integers(-1, 2, 2)) if p}
             outputs = {j: Fraction(int(q)) for j, q in enumerate(rng.integers(-1, 2, 2)) if q}
-            rows.append(Row(inputs, outputs, Fraction(int(rng.integers(-4, 5)), 4), bool(rng.random() < 0.4)))
+            rows.append(
+                Row(
+                    inputs, outputs, Fraction(int(rng.integers(-4, 5)), 4), bool(rng.random() < 0.4)
+                )
+            )
         disjuncts.append(tuple(rows))
     return net, Case(box, tuple(disjuncts))
 
@@ -47,7 +54,9 @@ def test_answers_agree_with_points(seed: int) -> None:
     net, case = random_case(np.random.default_rng(seed))
     found = decide(net, Question(2, 2, (case,)), seconds=20)
     in_rationals = exact(net)
-    sides = [[a + (b - a) * Fraction(k, 8) for k in range(9)] for a, b in zip(case.box.lo, case.box.hi)]
+    sides = [
+        [a + (b - a) * Fraction(k, 8) for k in range(9)] for a, b in zip(case.box.lo, case.box.hi)
+    ]
     met = any(case.admits(x, in_rationals(x)) for x in product(*sides))
     assert found.answer == "sat" or not met
     assert found.witness is None or case.admits(found.witness.x, in_rationals(found.witness.x))
@@ -74,15 +83,24 @@ def test_a_tie_is_decided(strict: bool, answer: str) -> None:
 
 
 def test_outputs_that_cancel_are_left_out() -> None:
-    net = ReluNetwork.dense([np.eye(2), [[1.0, 2.0], [2.0, 4.0]]], [np.ones(2), np.array([0.0, 0.5])])
+    net = ReluNetwork.dense(
+        [np.eye(2), [[1.0, 2.0], [2.0, 4.0]]], [np.ones(2), np.array([0.0, 0.5])]
+    )
     rows = tuple(Row({0: ONE}, {0: Fraction(2), 1: -ONE}, Fraction(c), True) for c in (-1, 0))
     case = drop_cancelled_outputs(net, Case(Box((-ONE,) * 2, (ONE,) * 2), (rows,)))
-    assert case.unsafe == ((Row({0: ONE}, {}, Fraction(-1, 2), True), Row({0: ONE}, {}, Fraction(1, 2), True)),)
+    assert case.unsafe == (
+        (Row({0: ONE}, {}, Fraction(-1, 2), True), Row({0: ONE}, {}, Fraction(1, 2), True)),
+    )
     constant = tuple(Row({}, row.outputs, row.bound, row.strict) for row in rows)
-    assert drop_cancelled_outputs(net, Case(case.box, (constant,))).unsafe == ()  # −1/2 is not below −1
+    # −1/2 is not below −1
+    assert drop_cancelled_outputs(net, Case(case.box, (constant,))).unsafe == ()
 
 
 def test_outputs_that_almost_cancel_are_kept() -> None:
-    net = ReluNetwork.dense([np.eye(2), [[1.0, 2.0], [2.0, 4.0 + 2.0**-40]]], [np.ones(2), np.zeros(2)])
-    case = Case(Box((-ONE,) * 2, (ONE,) * 2), ((Row({}, {0: Fraction(2), 1: -ONE}, Fraction(0), True),),))
+    net = ReluNetwork.dense(
+        [np.eye(2), [[1.0, 2.0], [2.0, 4.0 + 2.0**-40]]], [np.ones(2), np.zeros(2)]
+    )
+    case = Case(
+        Box((-ONE,) * 2, (ONE,) * 2), ((Row({}, {0: Fraction(2), 1: -ONE}, Fraction(0), True),),)
+    )
     assert drop_cancelled_outputs(net, case) == case

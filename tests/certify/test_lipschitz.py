@@ -41,7 +41,9 @@ def test_no_secant_is_steeper_than_the_product_of_norms(hidden):
 def test_the_steepest_secant_of_a_linear_map_attains_its_norm(shape):
     rng = np.random.default_rng(2)
     W = rng.normal(size=shape)
-    met = steepest_secant(lambda x: W @ x, rng.normal(size=(16, shape[1])), rng, climbs=8, steps=200)
+    met = steepest_secant(
+        lambda x: W @ x, rng.normal(size=(16, shape[1])), rng, climbs=8, steps=200
+    )
     assert met.slope == pytest.approx(np.linalg.norm(W, 2), rel=1e-8 if min(shape) < 32 else 2e-2)
     assert met.slope <= spectral_norm(W).hi * (1 + 1e-9)
 
@@ -50,7 +52,10 @@ def test_ascent_finds_steeper_places_than_the_starting_points():
     rng = np.random.default_rng(4)
     net = Network.described(random_mlp(rng, (20, 64, 64, 5), "relu", bias=0.5))
     starts = rng.normal(size=(64, 20))
-    met = [steepest_secant(net, starts, np.random.default_rng(0), climbs=8, steps=n).slope for n in (1, 150)]
+    met = [
+        steepest_secant(net, starts, np.random.default_rng(0), climbs=8, steps=n).slope
+        for n in (1, 150)
+    ]
     assert met[1] > 1.05 * met[0]
 
 
@@ -59,7 +64,9 @@ def test_the_stretches_of_the_layers_multiply_to_the_slope():
     net = Network.described(random_mlp(rng, (4, 9, 9, 3), "tanh", bias=0.3))
     x, y = rng.normal(size=(2, 4))
     assert net.description is not None
-    assert np.prod(layer_stretches(net.description, x, y)) == pytest.approx(slope(net, x, y), rel=1e-12)
+    assert np.prod(layer_stretches(net.description, x, y)) == pytest.approx(
+        slope(net, x, y), rel=1e-12
+    )
 
 
 def test_a_kink_where_the_formal_derivative_is_too_large_gives_no_false_slope():
@@ -76,14 +83,21 @@ def test_known_networks_have_their_known_constants():
         bounds: Any = lipschitz_bounds.measure(net, rng, points=64).numbers
         assert bounds["steepest secant"].lo == pytest.approx(constant, rel=1e-9)
         assert product in bounds["product of norms"]
-        assert bounds["product of norms"].hi <= bounds["product of Frobenius norms"].hi * (1 + 1e-12)
+        assert bounds["product of norms"].hi <= bounds["product of Frobenius norms"].hi * (
+            1 + 1e-12
+        )
 
 
 def test_a_network_steeper_than_its_description_is_refuted_by_a_witness():
     rng = np.random.default_rng(0)
     steep = lipschitz_bounds.measure(steeper_than_described(rng), rng, points=8)
     assert steep.claims[0].judge().verdict is Verdict.REFUTED
-    assert lipschitz_bounds.measure(Network.described(ABSOLUTE_VALUE), rng, points=8).claims[0].judge().verdict.holds
+    assert (
+        lipschitz_bounds.measure(Network.described(ABSOLUTE_VALUE), rng, points=8)
+        .claims[0]
+        .judge()
+        .verdict.holds
+    )
 
 
 def test_data_rows_are_among_the_inputs_searched_from():
@@ -100,7 +114,9 @@ def test_non_finite_outputs_are_no_slopes():
     assert met.slope == 0
 
 
-@pytest.mark.parametrize("weight, offset", [(1e-3, 1e12), (1e-8, 1e15), (1.0, 1e15), (float(np.float32(0.1)), 1e9)])
+@pytest.mark.parametrize(
+    "weight, offset", [(1e-3, 1e12), (1e-8, 1e15), (1.0, 1e15), (float(np.float32(0.1)), 1e9)]
+)
 def test_a_secant_that_is_rounding_refutes_nothing(weight, offset):
     net = Network.described(Description((Dense(np.array([[weight]]), np.array([offset])),)))
     rng = np.random.default_rng(0)

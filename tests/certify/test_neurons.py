@@ -82,7 +82,9 @@ def test_a_tie_is_never_proved(seed: int) -> None:
     assert answer.least <= 0
 
 
-def all_bounds(frame: Frame, case: Case, rng: np.random.Generator, climb: int) -> tuple[np.ndarray, np.ndarray]:
+def all_bounds(
+    frame: Frame, case: Case, rng: np.random.Generator, climb: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Proved bounds of the rows with optimised and with random slopes."""
     goal = set_goal(case, len(frame.inputs.low), frame.last.weight.shape[0])
     rows = len(goal.bounds)
@@ -90,7 +92,9 @@ def all_bounds(frame: Frame, case: Case, rng: np.random.Generator, climb: int) -
     lines = plain_lines(frame.layers, rows)
     found = optimise(frame.inputs, frame.layers, start, lines, Climb(climb))
     optimised = draw_lines(frame.layers, found.lower, found.push, lines.sign)
-    arbitrary = draw_lines(frame.layers, rng.uniform(0, 1, lines.lower.shape), found.push, lines.sign)
+    arbitrary = draw_lines(
+        frame.layers, rng.uniform(0, 1, lines.lower.shape), found.push, lines.sign
+    )
     return tuple(bound_below(frame.inputs, frame.layers, start, x) for x in (optimised, arbitrary))  # type: ignore[return-value]
 
 
@@ -104,7 +108,10 @@ def test_bounds_hold_at_random_points_and_corners(seed: int, is_sparse: bool) ->
         matrix = sparse.csr_array(step.matrix) if is_sparse else step.matrix
         steps.append(Step(matrix, step.offset, rng.uniform(size=len(step.offset)) < 0.8))
     net = ReluNetwork((*steps, net.steps[-1]))
-    rows = tuple((Row({0: Fraction(k, 3)}, {k: Fraction(1), 0: Fraction(1, 3)}, Fraction(1, 7)),) for k in range(3))
+    rows = tuple(
+        (Row({0: Fraction(k, 3)}, {k: Fraction(1), 0: Fraction(1, 3)}, Fraction(1, 7)),)
+        for k in range(3)
+    )
     case = Case(unit_box(6, Fraction(1, 3)), rows)
     low, high = (np.array(side) for side in case.box.outer())
     plain, bounds = enclose(net, Inputs(low, high))
@@ -117,7 +124,9 @@ def test_bounds_hold_at_random_points_and_corners(seed: int, is_sparse: bool) ->
         for frame in (plain, tight):
             layer = frame.layers[k]
             undecided = z[layer.kept[: layer.undecided]].T
-            assert np.all(layer.low <= undecided + 1e-12) and np.all(undecided <= layer.high + 1e-12)
+            assert np.all(layer.low <= undecided + 1e-12) and np.all(
+                undecided <= layer.high + 1e-12
+            )
             dead = np.setdiff1d(np.arange(len(z)), layer.kept)
             assert np.all(z[dead] <= 1e-12) and step.rectified[dead].all()
             on = layer.kept[layer.undecided :]
@@ -175,7 +184,9 @@ def triangle_minimum(frame: Frame, coefficients: np.ndarray, constant: float) ->
     cost = np.zeros(total)
     cost[first[-2] :] = coefficients
     sides = [*zip(frame.inputs.low, frame.inputs.high), *[(None, None)] * (total - inputs)]
-    found = linprog(cost, np.array(A), np.array(b), np.array(E) if E else None, e or None, sides, method="highs")
+    found = linprog(
+        cost, np.array(A), np.array(b), np.array(E) if E else None, e or None, sides, method="highs"
+    )
     return float(found.fun) + constant
 
 
@@ -201,7 +212,10 @@ def test_optimised_slopes_reach_the_linear_program(seed: int) -> None:
 def test_leaves_are_bounded_by_their_linear_programs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_net(rng, [3, 5, 4, 2])
-    rows = (Row({}, {0: Fraction(1)}, Fraction(1, 3)), Row({1: Fraction(2)}, {1: Fraction(-1)}, Fraction(1, 5)))
+    rows = (
+        Row({}, {0: Fraction(1)}, Fraction(1, 3)),
+        Row({1: Fraction(2)}, {1: Fraction(-1)}, Fraction(1, 5)),
+    )
     case = Case(unit_box(3), (rows,))
     low, high = (np.array(side) for side in case.box.outer())
     frame, _ = enclose(net, Inputs(low, high))
@@ -220,7 +234,10 @@ def test_leaves_are_bounded_by_their_linear_programs(seed: int) -> None:
         here = (patterns == pattern).all(1)
         assert leaf.bound <= worst[here].min() + 1e-9
         assert leaf.point is not None
-        assert goal.worst(goal.excess(leaf.point[None], net(leaf.point[None])))[0, 0] <= leaf.bound + 1e-6
+        assert (
+            goal.worst(goal.excess(leaf.point[None], net(leaf.point[None])))[0, 0]
+            <= leaf.bound + 1e-6
+        )
     unseen = -patterns[0]
     if not (patterns == unseen).all(1).any():
         assert close_leaf(frame, goal, np.array([0, 1]), unseen, 10.0).bound >= -1e-6 + worst.min()
@@ -237,11 +254,15 @@ def test_a_leaf_is_not_empty_on_the_word_of_a_solver(monkeypatch: pytest.MonkeyP
     def say(cost: np.ndarray, A: np.ndarray, *_: object) -> SimpleNamespace:
         is_first = A.shape[0] > frame.neurons
         return SimpleNamespace(
-            status=2 if is_first else 0, x=None, ineqlin=SimpleNamespace(marginals=np.zeros(A.shape[0]))
+            status=2 if is_first else 0,
+            x=None,
+            ineqlin=SimpleNamespace(marginals=np.zeros(A.shape[0])),
         )
 
     monkeypatch.setattr("ftheta.certify.neurons.leaves._solve", say)
-    leaf = close_leaf(frame, set_goal(case, 3, 2), np.array([0]), np.ones(frame.neurons, np.int8), 10.0)
+    leaf = close_leaf(
+        frame, set_goal(case, 3, 2), np.array([0]), np.ones(frame.neurons, np.int8), 10.0
+    )
     assert leaf.bound == -np.inf
 
 
@@ -250,7 +271,10 @@ def test_conjunctions_are_decided_as_the_complex_says(seed: int) -> None:
     """Both outputs below their thresholds: the exact least of the larger one, by a network that computes it."""
     rng = np.random.default_rng(seed)
     net = random_net(rng, [2, 5, 4, 2])
-    largest = ReluNetwork.dense([[[1, -1], [0, 1], [0, -1]], [[1, 1, -1]]], [np.zeros(3), np.zeros(1)]) @ net
+    largest = (
+        ReluNetwork.dense([[[1, -1], [0, 1], [0, -1]], [[1, 1, -1]]], [np.zeros(3), np.zeros(1)])
+        @ net
+    )
     least = exact_minimum(largest, 2)
     for shift in (Fraction(-1, 2**20), Fraction(1, 2**20)):
         bound = least + shift
@@ -268,7 +292,8 @@ def test_a_planted_counter_example_is_found() -> None:
     width = 2.0**-12
     hidden = np.stack([direction] * 3)
     hat = ReluNetwork.dense(
-        [hidden, np.array([[-1, 2, -1]]) / width], [-at + width * np.array([1, 0, -1]), np.array([0.25])]
+        [hidden, np.array([[-1, 2, -1]]) / width],
+        [-at + width * np.array([1, 0, -1]), np.array([0.25])],
     )
     answer = decide(hat, Case(unit_box(8), (at_most(Fraction(-1, 2)),)))
     assert answer.found is not None
@@ -288,7 +313,9 @@ def test_strict_rows_close_at_zero() -> None:
 def test_without_disjuncts_and_in_an_empty_box_nothing_is_met() -> None:
     net = random_net(np.random.default_rng(0), [2, 3, 1])
     assert decide(net, Case(unit_box(2), ())).closed
-    assert decide(net, Case(Box((Fraction(1),) * 2, (Fraction(0),) * 2), (at_most(Fraction(0)),))).closed
+    assert decide(
+        net, Case(Box((Fraction(1),) * 2, (Fraction(0),) * 2), (at_most(Fraction(0)),))
+    ).closed
     assert decide(net, Case(unit_box(2), ((),))).found is not None
 
 
@@ -311,10 +338,13 @@ def test_rounding_of_large_constants_proves_nothing_wrong() -> None:
     for _ in range(20):
         w = rng.normal(size=(3, 2))
         net = ReluNetwork.dense(
-            [w, np.array([[1.0, 1.0, 1.0], [0, 0, 0]]), [[1.0, -1.0]]], [np.zeros(3), np.array([big, big]), np.zeros(1)]
+            [w, np.array([[1.0, 1.0, 1.0], [0, 0, 0]]), [[1.0, -1.0]]],
+            [np.zeros(3), np.array([big, big]), np.zeros(1)],
         )
         # the exact output is the sum of three ReLUs, zero at the origin
-        answer = search_neurons(net, Case(unit_box(2), (at_most(Fraction(0)),)), seconds=1, propose=lambda _: False)
+        answer = search_neurons(
+            net, Case(unit_box(2), (at_most(Fraction(0)),)), seconds=1, propose=lambda _: False
+        )
         assert not answer.closed
         assert answer.least <= 0
 
@@ -327,7 +357,12 @@ def test_an_interrupted_search_has_a_valid_bound() -> None:
     case = Case(unit_box(30), (at_most(Fraction(least) - 1),))
     calls: list[tuple[float, int, int]] = []
     answer = search_neurons(
-        net, case, seconds=0.5, propose=lambda _: False, progress=lambda *args: calls.append(args), threads=2
+        net,
+        case,
+        seconds=0.5,
+        propose=lambda _: False,
+        progress=lambda *args: calls.append(args),
+        threads=2,
     )
     assert not answer.closed and answer.found is None and answer.open > 0
     assert answer.least <= 1

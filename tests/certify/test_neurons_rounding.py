@@ -23,7 +23,10 @@ def exact_forms(net: ReluNetwork) -> list[tuple[list[Fraction], Fraction]]:
     for step in net.steps:
         forms = [
             (
-                [sum((Fraction(w) * f[0][i] for w, f in zip(row, forms)), Fraction(0)) for i in range(inputs)],
+                [
+                    sum((Fraction(w) * f[0][i] for w, f in zip(row, forms)), Fraction(0))
+                    for i in range(inputs)
+                ],
                 sum((Fraction(w) * f[1] for w, f in zip(row, forms)), Fraction(b)),
             )
             for row, b in zip(step.matrix.tolist(), step.offset.tolist())
@@ -45,7 +48,9 @@ def random_box(rng: np.random.Generator, inputs: int) -> Box:
 def float_box(rng: np.random.Generator, inputs: int) -> Box:
     """A box with ends in float64: nothing is lost by rounding it outward."""
     low = rng.normal(size=inputs)
-    return Box(tuple(map(Fraction, low)), tuple(Fraction(v) for v in low + rng.uniform(0, 1, inputs)))
+    return Box(
+        tuple(map(Fraction, low)), tuple(Fraction(v) for v in low + rng.uniform(0, 1, inputs))
+    )
 
 
 def prove_row(net: ReluNetwork, case: Case) -> float:
@@ -60,9 +65,14 @@ def test_affine_networks_are_bounded_by_their_exact_minimum(scale: int) -> None:
     """All ReLUs are on; weights of very different sizes and biases that cancel."""
     rng = np.random.default_rng(scale)
     for _ in range(60):
-        weights = [rng.normal(size=s) * 2.0 ** rng.integers(-scale, scale + 1, s) for s in ((4, 3), (5, 4), (2, 5))]
+        weights = [
+            rng.normal(size=s) * 2.0 ** rng.integers(-scale, scale + 1, s)
+            for s in ((4, 3), (5, 4), (2, 5))
+        ]
         lift = [np.full(4, 100 * 2.0**scale), np.abs(weights[1]).sum(1) * 300 * 2.0**scale]
-        net = ReluNetwork.dense(weights, [rng.normal(size=4) + lift[0], rng.normal(size=5) + lift[1], np.zeros(2)])
+        net = ReluNetwork.dense(
+            weights, [rng.normal(size=4) + lift[0], rng.normal(size=5) + lift[1], np.zeros(2)]
+        )
         box = float_box(rng, 3)
         forms = exact_forms(net)
         third = Fraction(1, 3)
@@ -83,7 +93,9 @@ def test_a_line_above_a_relu_touches_its_end_and_stays_above() -> None:
         box = float_box(rng, 3)
         centre = [(a + b) / 2 for a, b in zip(box.lo, box.hi)]
         middle = float(sum(Fraction(v) * c for v, c in zip(w[0], centre)))
-        inner = ReluNetwork.dense([w], [np.array([-middle + float(rng.normal()) * np.abs(w).sum() / 20])])
+        inner = ReluNetwork.dense(
+            [w], [np.array([-middle + float(rng.normal()) * np.abs(w).sum() / 20])]
+        )
         _, largest = exact_ends(exact_forms(inner)[0], box)
         if largest <= 0:
             continue
@@ -105,7 +117,9 @@ def test_bounds_of_neurons_hold_their_exact_ranges() -> None:
         lower, upper = box.outer()
         _, bounds = enclose(net, Inputs(np.array(lower), np.array(upper)))
         for depth, (low, high) in enumerate(bounds, 1):
-            part = ReluNetwork.dense([s.matrix for s in net.steps[:depth]], [s.offset for s in net.steps[:depth]])
+            part = ReluNetwork.dense(
+                [s.matrix for s in net.steps[:depth]], [s.offset for s in net.steps[:depth]]
+            )
             for form, a, b in zip(exact_forms(part), low.tolist(), high.tolist()):
                 least, largest = exact_ends(form, box)
                 assert Fraction(a) <= least and largest <= Fraction(b)
@@ -114,7 +128,9 @@ def test_bounds_of_neurons_hold_their_exact_ranges() -> None:
 def test_every_term_of_the_error_is_counted() -> None:
     """The terms back each other up in whole bounds: here each one stands alone."""
     A = np.array([[2.0, -3.0, 5.0]])
-    lower, upper, offset, push = (np.array([row]) for row in ([0.5, 0.5], [0.25, 0.25], [4.0, 4.0], [0.0, 1.0]))
+    lower, upper, offset, push = (
+        np.array([row]) for row in ([0.5, 0.5], [0.25, 0.25], [4.0, 4.0], [0.0, 1.0])
+    )
     weights = np.array([1.0, 10.0, 100.0])
     for gamma, start in ((0.0, 0.0), (0.5, 7.0)):
         G = np.empty_like(A)
@@ -125,7 +141,15 @@ def test_every_term_of_the_error_is_counted() -> None:
         assert constant[0] == start - 12.0
         assert error[0] == 1.0 + 2.5 + 500.0 + gamma * (start + 12.0)
     value = np.empty(1)
-    bound_corner(np.array([[2.0, -3.0]]), np.array([-1.0, -4.0]), np.ones(2), np.array([5.0]), np.ones(1), 0.5, value)
+    bound_corner(
+        np.array([[2.0, -3.0]]),
+        np.array([-1.0, -4.0]),
+        np.ones(2),
+        np.array([5.0]),
+        np.ones(1),
+        0.5,
+        value,
+    )
     assert value[0] <= 5.0 - 5.0 - (1.0 + 0.5 * (5.0 + 14.0))
 
 
@@ -139,7 +163,10 @@ def test_biases_that_cancel_count_in_the_error() -> None:
 
 
 def test_rows_of_the_question_bring_their_own_errors() -> None:
-    case = Case(Box((Fraction(0),), (Fraction(1),)), ((Row({0: Fraction(1)}, {0: Fraction(1, 3)}, Fraction(1, 7)),),))
+    case = Case(
+        Box((Fraction(0),), (Fraction(1),)),
+        ((Row({0: Fraction(1)}, {0: Fraction(1, 3)}, Fraction(1, 7)),),),
+    )
     net = ReluNetwork.dense([[[3.0]]], [[1.0]])
     frame, _ = enclose(net, Inputs(np.zeros(1), np.ones(1)))
     error = begin_rows(set_goal(case, 1, 1), frame, np.eye(1)).error[0]
@@ -150,11 +177,15 @@ def test_rows_of_the_question_bring_their_own_errors() -> None:
 def test_lines_lie_above_relus_for_every_rounding_of_their_slopes() -> None:
     rng = np.random.default_rng(5)
     w = rng.normal(size=(400, 1)) * 10.0 ** rng.integers(-3, 4, (400, 1))
-    net = ReluNetwork.dense([w, np.ones((1, 400))], [rng.uniform(-1, 1, 400) * np.abs(w[:, 0]), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [w, np.ones((1, 400))], [rng.uniform(-1, 1, 400) * np.abs(w[:, 0]), np.zeros(1)]
+    )
     layer = enclose(net, Inputs(-np.ones(1), np.ones(1)))[0].layers[0]
     assert layer.undecided > 300
     unit = Fraction(1, 2**53)
-    for s, t, bottom, top in zip(*(v.tolist() for v in (layer.slope, layer.offset, layer.low, layer.high))):
+    for s, t, bottom, top in zip(
+        *(v.tolist() for v in (layer.slope, layer.offset, layer.low, layer.high))
+    ):
         for slope in (Fraction(s) * (1 - unit), Fraction(s) * (1 + unit)):
             assert Fraction(t) >= max(-slope * Fraction(bottom), (1 - slope) * Fraction(top))
 
@@ -171,4 +202,8 @@ def test_a_bound_of_zero_excludes_strict_rows_alone() -> None:
     box = Box((Fraction(0),), (Fraction(1),))
     for strict in (False, True):
         goal = set_goal(Case(box, ((Row({}, {0: Fraction(1)}, Fraction(0), strict),),)), 1, 1)
-        assert Targets(goal).closes(np.array([-1.0, 0.0, 1.0]), np.ones((3, 1))).tolist() == [False, strict, True]
+        assert Targets(goal).closes(np.array([-1.0, 0.0, 1.0]), np.ones((3, 1))).tolist() == [
+            False,
+            strict,
+            True,
+        ]

@@ -15,7 +15,9 @@ from ftheta.theorems.robustness.lipschitz_bounds import circulant_norm
 
 entries = st.floats(-1e3, 1e3, allow_subnormal=False)
 matrices = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 4)), elements=entries)
-extreme = arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 3)), elements=st.floats(-1e300, 1e300))
+extreme = arrays(
+    np.float64, st.tuples(st.integers(1, 3), st.integers(1, 3)), elements=st.floats(-1e300, 1e300)
+)
 
 
 def positive_definite(M: list[list[Fraction]]) -> bool:
@@ -35,9 +37,15 @@ def norm_is_below(A: np.ndarray, t: float) -> bool:
     if np.isinf(t):
         return True
     rows = [[Fraction(float(x)) for x in row] for row in A]
-    gram = [[sum((r[i] * r[j] for r in rows), Fraction(0)) for j in range(A.shape[1])] for i in range(A.shape[1])]
+    gram = [
+        [sum((r[i] * r[j] for r in rows), Fraction(0)) for j in range(A.shape[1])]
+        for i in range(A.shape[1])
+    ]
     return positive_definite(
-        [[(Fraction(t) ** 2 if i == j else 0) - gram[i][j] for j in range(len(gram))] for i in range(len(gram))]
+        [
+            [(Fraction(t) ** 2 if i == j else 0) - gram[i][j] for j in range(len(gram))]
+            for i in range(len(gram))
+        ]
     )
 
 
@@ -112,7 +120,9 @@ def test_small_taps_that_rounding_swallows_are_part_of_the_norm(count):
     """Positive taps attain their norm, the sum of all, at frequency 0; added to 1, taps of 2⁻⁵⁴ are lost one by one."""
     taps = np.full(count, 2.0**-54)
     taps[0] = 1.0
-    assert Fraction(1) + Fraction(count - 1, 2**54) in convolution_norm(taps.reshape(count, 1, 1), (2,))
+    assert Fraction(1) + Fraction(count - 1, 2**54) in convolution_norm(
+        taps.reshape(count, 1, 1), (2,)
+    )
 
 
 def test_only_circulant_matrices_have_a_norm_by_frequencies():

@@ -27,13 +27,17 @@ def linear(w, b: float) -> ft.Network:
 
 
 def relu_network(seed: int, *widths: int) -> ft.Network:
-    return ft.Network.described(random_mlp(np.random.default_rng(seed), widths, "relu", bias=0.5), "random")
+    return ft.Network.described(
+        random_mlp(np.random.default_rng(seed), widths, "relu", bias=0.5), "random"
+    )
 
 
 def length_of(difference: list[Fraction], norm: float) -> Fraction:
     """Exactly; in ℓ2 the square."""
     sizes = [abs(d) for d in difference]
-    return max(sizes) if norm == inf else sum((d if norm == 1 else d * d for d in sizes), Fraction(0))
+    return (
+        max(sizes) if norm == inf else sum((d if norm == 1 else d * d for d in sizes), Fraction(0))
+    )
 
 
 @pytest.mark.parametrize("norm, expected", [(2, 1.4), (inf, 1.0), (1, 1.75)])
@@ -79,7 +83,9 @@ def test_a_point_found_is_inside_and_flipped_in_rationals(method, norm):
         assert np.all(np.abs(there) <= 1)
         y = form(tuple(Fraction(v) for v in there.tolist()))
         assert y[found.other[k]] >= y[found.label[k]]
-    assert np.isnan(found.x[~found.flipped]).all() and np.isinf(found.distance[~found.flipped]).all()
+    assert (
+        np.isnan(found.x[~found.flipped]).all() and np.isinf(found.distance[~found.flipped]).all()
+    )
 
 
 def test_the_nearest_points_found_are_nearly_those_that_the_verifier_proves():
@@ -91,7 +97,9 @@ def test_the_nearest_points_found_are_nearly_those_that_the_verifier_proves():
     for k in np.flatnonzero(found.flipped):
         refuted = ft.verify(net, ft.Robust(x[k], float(found.distance[k])), budget="20s", threads=1)
         assert refuted.answer == "sat"
-        proved = ft.verify(net, ft.Robust(x[k], 0.95 * float(found.distance[k])), budget="20s", threads=1)
+        proved = ft.verify(
+            net, ft.Robust(x[k], 0.95 * float(found.distance[k])), budget="20s", threads=1
+        )
         close += proved.answer == "unsat"
     assert close >= found.flipped.sum() - 1
 
@@ -155,7 +163,12 @@ def test_projection_onto_an_l1_ball_is_the_nearest_point(delta, radius):
 def test_wrong_words_are_refused(words, wrong):
     given_words = {"net": linear([1.0, 2.0], 0.0), "x": [1.0, 1.0], **wrong}
     with pytest.raises(UsageError, match=words):
-        ft.attack(given_words.pop("net"), given_words.pop("x"), given_words.pop("eps", None), **given_words)
+        ft.attack(
+            given_words.pop("net"),
+            given_words.pop("x"),
+            given_words.pop("eps", None),
+            **given_words,
+        )
 
 
 @pytest.mark.filterwarnings("error")

@@ -18,7 +18,9 @@ ZERO = Fraction(0)
 
 
 def random_terms(rng: np.random.Generator, count: int, share: float = 0.6) -> dict[int, Fraction]:
-    return {k: Fraction(float(v)) for k, v in enumerate(rng.normal(size=count)) if rng.random() < share}
+    return {
+        k: Fraction(float(v)) for k, v in enumerate(rng.normal(size=count)) if rng.random() < share
+    }
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -30,7 +32,10 @@ def test_a_disjunct_that_a_point_meets_stays_open(seed: int) -> None:
     )
     low = rng.uniform(-1, 1, 2)
     high = low + rng.choice([0.0, 1e-3, 0.3, 2.0], 2)
-    x = tuple(Fraction(float(v)) for v in rng.choice([low, high, 0.5 * low + 0.5 * high, rng.uniform(low, high)]))
+    x = tuple(
+        Fraction(float(v))
+        for v in rng.choice([low, high, 0.5 * low + 0.5 * high, rng.uniform(low, high)])
+    )
     y = list(exact(net)(x))
     products = list[tuple[Factor, ...]]()
     for _ in range(rng.integers(1, 4)):  # later ones may be of those before
@@ -47,6 +52,8 @@ def test_a_disjunct_that_a_point_meets_stays_open(seed: int) -> None:
     row = Row(random_terms(rng, 2), random_terms(rng, len(y), 0.8), ZERO, bool(rng.random() < 0.5))
     margin = Fraction(1, 10**9) if row.strict else ZERO
     row = replace(row, bound=row.excess(x, y) + margin)
-    case = Case(Box(tuple(map(Fraction, low.tolist())), tuple(map(Fraction, high.tolist()))), ((row,),))
+    case = Case(
+        Box(tuple(map(Fraction, low.tolist())), tuple(map(Fraction, high.tolist()))), ((row,),)
+    )
     assert case.admits(x, y)
     assert ProductSolver(net, products)._open_disjuncts(case, low, high) == [0]

@@ -63,7 +63,9 @@ def test_what_runs_here_is_within_the_deviation(name):
     assert found is not None
     deviation, sizes = found
     x = np.random.default_rng(1).uniform(low, high, (500, 4)).astype(np.float32)
-    x = np.clip(x, np.nextafter(low.astype(np.float32), np.float32(np.inf)), high.astype(np.float32))
+    x = np.clip(
+        x, np.nextafter(low.astype(np.float32), np.float32(np.inf)), high.astype(np.float32)
+    )
     computed = net.run_in(np.float32, x).astype(np.float64)
     real = net.propagate(x.astype(np.float64))[0]
     assert computed.shape == real.shape
@@ -156,13 +158,21 @@ def test_what_is_not_covered_is_refused_by_name():
 
 def test_overflow_is_not_proved_away():
     net = ft.Network.of(lambda x: jnp.exp(x), example=(1,))
-    assert bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), SINGLE) is None
-    assert bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), DOUBLE) is not None
+    assert (
+        bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), SINGLE)
+        is None
+    )
+    assert (
+        bound_program_deviations(TracedNetwork(net).program, np.zeros(1), np.full(1, 100.0), DOUBLE)
+        is not None
+    )
 
 
 def test_a_bound_evaluated_in_a_narrow_type_pays_for_that_type():
     """2²⁴ + 1 is 2²⁴ in float32: a sum there forgets all the ones."""
-    net = TracedNetwork(ft.Network.of(lambda x: jnp.dot(jnp.repeat(x.astype(jnp.float32), 999), ONES), example=(1,)))
+    net = TracedNetwork(
+        ft.Network.of(lambda x: jnp.dot(jnp.repeat(x.astype(jnp.float32), 999), ONES), example=(1,))
+    )
     (product,) = [node for node in net.program.graph.nodes if node.primitive == "dot_general"]
     terms = np.ones(999)
     terms[0] = 2.0**24

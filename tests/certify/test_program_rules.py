@@ -65,7 +65,11 @@ def test_least_values_over_clipped_boxes_are_rounded_down():
         found = Fraction(float(_least_within(A, least, low, high, tight_low, tight_high)[0, 0]))
         gain = Fraction(0)
         for a, u, v, p, q in zip(A[0, 0], low[0], high[0], tight_low[0], tight_high[0]):
-            moved = Fraction(float(p)) - Fraction(float(u)) if a > 0 else Fraction(float(v)) - Fraction(float(q))
+            moved = (
+                Fraction(float(p)) - Fraction(float(u))
+                if a > 0
+                else Fraction(float(v)) - Fraction(float(q))
+            )
             gain += abs(Fraction(float(a))) * moved
         assert found <= Fraction(float(least[0, 0])) + gain
 
@@ -131,7 +135,9 @@ def test_a_domain_that_misses_by_little_stays_open():
 
     def bound(limit: Fraction) -> list[Domain]:
         """The whole box as a domain, if it stays open where outputs at most this are sought."""
-        run = RangeSearch(net, Case(box(-1, 1), ((Row({}, {0: ONE}, limit),),)), 5.0, lambda point: False)
+        run = RangeSearch(
+            net, Case(box(-1, 1), ((Row({}, {0: ONE}, limit),),)), 5.0, lambda point: False
+        )
         return run.bound_domains(run.enclose_all(None, 0), [whole])
 
     (far,) = bound(Fraction(10))

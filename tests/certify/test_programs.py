@@ -90,7 +90,9 @@ def test_smooth_networks_against_sampling(seed, activation, inputs, output, besi
 
 def test_thresholds_beside_a_known_minimum():
     """(x + y)² − 1/2 x has its minimum on a line; embedded so that the exact value is known: −1/2 at x = 1, y = −1."""
-    net = ft.Network.of(lambda x: jnp.stack([(x[0] + x[1]) ** 2 - x[0] / 2, jnp.exp(x[0])]), example=(2,))
+    net = ft.Network.of(
+        lambda x: jnp.stack([(x[0] + x[1]) ** 2 - x[0] / 2, jnp.exp(x[0])]), example=(2,)
+    )
     for k in (10, 20):
         assert ask(net, case_below(Fraction(-1, 2) - Fraction(1, 2**k))).answer == "unsat"
         assert ask(net, case_below(Fraction(-1, 2) + Fraction(1, 2**k))).answer == "sat"
@@ -152,7 +154,9 @@ def test_clipping_loses_no_point():
         high = rng.uniform(0, 1, (1, inputs))
         offset = rng.normal(size=(1, count))
         least = np.minimum(A * low[:, None], A * high[:, None]).sum(2) + offset
-        rows = Rows(np.zeros((count, 1)), None, np.zeros(count), np.zeros(count, bool), (np.arange(count),))
+        rows = Rows(
+            np.zeros((count, 1)), None, np.zeros(count), np.zeros(count, bool), (np.arange(count),)
+        )
         found = Bounded(np.arange(count), least - 1e-12, A, least - 1e-12)
         outcome = exclude(rows, found, np.ones((1, 1), bool), low, high)
         x = rng.uniform(low, high, (500, inputs))
@@ -174,13 +178,17 @@ def test_a_spoilt_rule_is_caught(monkeypatch, spoilt):
     net = ft.Network.of(lambda x: jnp.stack([jnp.sin(x[0]) + x[1], x[0]]), example=(2,))
     traced = TracedNetwork(net)
     case = case_below(-1.5)
-    found = BoxSearch(traced, case, 5.0, lambda point: False).run()  # no counter-example is accepted
+    found = BoxSearch(
+        traced, case, 5.0, lambda point: False
+    ).run()  # no counter-example is accepted
     assert found.closed  # although there is one
     assert EnclosingJudge(traced, case).propose(np.array([-1.0, -1.0]))
 
 
 def test_networks_with_a_normal_form_keep_it_and_others_are_traced():
-    assert not isinstance(read_network(ft.Network.of(lambda x: jnp.maximum(x, 0.0), example=(2,))), TracedNetwork)
+    assert not isinstance(
+        read_network(ft.Network.of(lambda x: jnp.maximum(x, 0.0), example=(2,))), TracedNetwork
+    )
     assert isinstance(read_network(ft.Network.of(jnp.tanh, example=(2,))), TracedNetwork)
 
 
@@ -202,7 +210,9 @@ def test_agreed_answers(family, number):
         pytest.skip("the benchmarks are not here")
     with (folder / "instances.csv").open() as file:
         instance = list(csv.DictReader(file))[number]
-    found = ft.verify(str(folder / instance["onnx"]), folder / instance["vnnlib"], budget=120, threads=1)
+    found = ft.verify(
+        str(folder / instance["onnx"]), folder / instance["vnnlib"], budget=120, threads=1
+    )
     assert found.answer == instance["answer"]
 
 
@@ -231,7 +241,8 @@ def test_ctrl_c_gives_the_best_enclosure_so_far(monkeypatch, calls):
     net = smooth_network(rng, 2, 4, "sine")
     least = float(sample(net, rng, 4000, 2)[:, 0].min())
     case = case_below(least + 0.01)
-    monkeypatch.setattr(EnclosingJudge, "propose", lambda judge, point: False)  # so that it never ends
+    # so that it never ends
+    monkeypatch.setattr(EnclosingJudge, "propose", lambda judge, point: False)
     monkeypatch.setattr(BoxSearch, "look", interrupt_after(calls, BoxSearch.look))
     found = ask(net, case)
     assert found.interrupted and found.answer == "unknown" and found.open > 0

@@ -32,20 +32,29 @@ def atoms():
 
     def by_function(rows):
         (p, q, c), *_ = rows
-        return ft.Outputs(lambda y: p * y[0] - y[1] * q > c - y[0]), lambda y: p * y[0] - q * y[1] > c - y[0]
+        return ft.Outputs(
+            lambda y: p * y[0] - y[1] * q > c - y[0]
+        ), lambda y: p * y[0] - q * y[1] > c - y[0]
 
     return st.one_of(rows.map(by_matrix), rows.map(by_function))
 
 
 def combine(inner):
     return st.one_of(
-        st.tuples(inner, inner).map(lambda ab: (ab[0][0] & ab[1][0], lambda y: ab[0][1](y) and ab[1][1](y))),
-        st.tuples(inner, inner).map(lambda ab: (ab[0][0] | ab[1][0], lambda y: ab[0][1](y) or ab[1][1](y))),
+        st.tuples(inner, inner).map(
+            lambda ab: (ab[0][0] & ab[1][0], lambda y: ab[0][1](y) and ab[1][1](y))
+        ),
+        st.tuples(inner, inner).map(
+            lambda ab: (ab[0][0] | ab[1][0], lambda y: ab[0][1](y) or ab[1][1](y))
+        ),
         inner.map(lambda a: (~a[0], lambda y: not a[1](y))),
     )
 
 
-@given(st.recursive(atoms(), combine, max_leaves=5), st.lists(st.tuples(grid, grid), min_size=5, max_size=5))
+@given(
+    st.recursive(atoms(), combine, max_leaves=5),
+    st.lists(st.tuples(grid, grid), min_size=5, max_size=5),
+)
 def test_counter_examples_are_where_the_predicate_fails(predicate_and_truth, outputs):
     predicate, truth = predicate_and_truth
     question = predicate.on([-1, 0], [1, 0]).question(2)
@@ -55,7 +64,11 @@ def test_counter_examples_are_where_the_predicate_fails(predicate_and_truth, out
 
 
 def test_comparisons_of_whole_vectors_hold_entry_by_entry():
-    question = ft.Outputs(lambda y: (y >= 0) & (2 * y + 1 < [3, 5]) & (1 - y[:1] <= 1)).on(0, 1).question(2)
+    question = (
+        ft.Outputs(lambda y: (y >= 0) & (2 * y + 1 < [3, 5]) & (1 - y[:1] <= 1))
+        .on(0, 1)
+        .question(2)
+    )
     x = (Fraction(0),)
     assert not question.admits(x, (Fraction(0), Fraction(0)))
     assert not question.admits(x, (Fraction(1, 2), Fraction(3, 2)))
@@ -68,7 +81,11 @@ def test_a_matrix_with_floats_is_meant_with_the_values_of_its_floats():
     A = np.array([[0.1, 0.0]], dtype=np.float32)
     question = ft.Outputs(lambda y: A @ y <= np.float32(0.1)).on(0, 1).question(2)
     ((row,),) = question.cases[0].unsafe
-    assert row.strict and row.outputs == {0: -Fraction(float(np.float32(0.1)))} and row.bound == row.outputs[0]
+    assert (
+        row.strict
+        and row.outputs == {0: -Fraction(float(np.float32(0.1)))}
+        and row.bound == row.outputs[0]
+    )
 
 
 # -- robustness -------------------------------------------------------------------------------------------------------
@@ -157,7 +174,9 @@ def test_two_properties_hold_if_neither_has_a_counter_example():
     assert len(question.cases) == 2
     first, second = (Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))
     assert question.admits((Fraction(0),), second) and question.admits((Fraction(5),), first)
-    assert not question.admits((Fraction(0),), first) and not question.admits((Fraction(5),), second)
+    assert not question.admits((Fraction(0),), first) and not question.admits(
+        (Fraction(5),), second
+    )
 
 
 def test_the_negation_is_meant_at_every_input_of_the_set():
@@ -195,7 +214,10 @@ def test_alternatives_about_one_set_are_alternatives_at_each_input():
         (lambda: ft.Outputs(lambda y: True).on(0, 1).question(2), "compares outputs"),
         (lambda: ft.Robust([0], 1) | ft.Robust([1], 1), "same inputs"),
         (lambda: ~(ft.Robust([0], 1) & ft.Robust([1], 1)), "one set"),
-        (lambda: (ft.Robust([0], 1, label=0) & ft.Robust([0, 1], 1, label=0)).question(2), "different sizes"),
+        (
+            lambda: (ft.Robust([0], 1, label=0) & ft.Robust([0, 1], 1, label=0)).question(2),
+            "different sizes",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_said(make, says):

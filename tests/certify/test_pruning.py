@@ -56,7 +56,10 @@ def test_one_disjunct_of_many_is_found() -> None:
     near = (Row({}, {0: ONE}, y[0]), Row({}, {0: -ONE}, -y[0]))
     case = Case(Box((-ONE, -ONE), (ONE, ONE)), (*far, near, *far))
     assert decide(net, Question(2, 2, (case,)), seconds=20).answer == "sat"
-    assert decide(net, Question(2, 2, (replace(case, unsafe=tuple(far)),)), seconds=20).answer == "unsat"
+    assert (
+        decide(net, Question(2, 2, (replace(case, unsafe=tuple(far)),)), seconds=20).answer
+        == "unsat"
+    )
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -69,7 +72,9 @@ def test_clipping_a_box_by_rows_loses_no_point(seed: int) -> None:
         for _ in range(rng.integers(1, 4))
     )
     sides = [(rng.choice([-1.0, 0.25]), rng.choice([0.5, 1.0])) for _ in range(3)]
-    bounds = "".join(f"(assert (and (<= X[{i}] {b}) (>= X[{i}] {a})))\n" for i, (a, b) in enumerate(sides))
+    bounds = "".join(
+        f"(assert (and (<= X[{i}] {b}) (>= X[{i}] {a})))\n" for i, (a, b) in enumerate(sides)
+    )
     declared = "(vnnlib-version <2.0>)(declare-network f (declare-input X real [3]) (declare-output Y real [1]))"
     query = parse_query(declared + bounds + rows + "(assert (<= Y[0] 0.0))")
     question = query.question()

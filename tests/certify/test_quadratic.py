@@ -48,7 +48,9 @@ def test_products_are_read_with_their_factors():
     read = net.quadratic
     assert read is not None and read.products == 4 + 1 + 1 + 4
     x = rng.normal(size=(20, 3))
-    factors = read.network(np.concatenate([x, np.zeros((20, read.products))], axis=1))[:, read.outputs :]
+    factors = read.network(np.concatenate([x, np.zeros((20, read.products))], axis=1))[
+        :, read.outputs :
+    ]
     products = factors[:, : read.products] * factors[:, read.products :]
     y = read.network(np.concatenate([x, products], axis=1))[:, : read.outputs]
     np.testing.assert_allclose(y, [np.asarray(f(row)) for row in x], rtol=2e-6, atol=1e-6)
@@ -56,7 +58,11 @@ def test_products_are_read_with_their_factors():
 
 @pytest.mark.parametrize(
     "f",
-    [lambda x: x[0] * x[1] * x[0], lambda x: jnp.maximum(x[0] * x[1], 0), lambda x: jnp.sin(x[0]) * x[1]],
+    [
+        lambda x: x[0] * x[1] * x[0],
+        lambda x: jnp.maximum(x[0] * x[1], 0),
+        lambda x: jnp.sin(x[0]) * x[1],
+    ],
     ids=["degree three", "a ReLU of a product", "no ReLU network"],
 )
 def test_other_functions_are_not_read(f):
@@ -83,7 +89,8 @@ def test_no_matrix_is_called_positive_definite_that_is_not():
     proved = 0
     for _ in range(300):
         B = rng.normal(size=(4, 3)) * np.exp2(rng.integers(-12, 12, size=(4, 1)))
-        M = B @ B.T + np.diag(10.0 ** rng.uniform(-22, -2, size=4))  # nearly singular: rounding decides
+        # nearly singular: rounding decides
+        M = B @ B.T + np.diag(10.0 ** rng.uniform(-22, -2, size=4))
         M = np.tril(M) + np.tril(M, -1).T
         found = is_positive_definite(Approximate.exactly(M))
         proved += found
@@ -94,7 +101,8 @@ def test_no_matrix_is_called_positive_definite_that_is_not():
 def test_a_radius_is_paid_for():
     M = np.array([[1.0, 0.5], [0.5, 1.0]])
     assert is_positive_definite(Approximate(M, np.full((2, 2), 0.05)))
-    assert not is_positive_definite(Approximate(M, np.full((2, 2), 0.3)))  # [[0.7, 0.8], [0.8, 0.7]] is within
+    # [[0.7, 0.8], [0.8, 0.7]] is within
+    assert not is_positive_definite(Approximate(M, np.full((2, 2), 0.3)))
 
 
 def test_products_of_approximate_matrices_hold_the_exact_ones():
@@ -104,11 +112,14 @@ def test_products_of_approximate_matrices_hold_the_exact_ones():
     for i in range(3):
         for j in range(2):
             exact = sum(Fraction(float(a)) * Fraction(float(b)) for a, b in zip(A[i], B[:, j]))
-            assert abs(exact - Fraction(float(found.centre[i, j]))) <= Fraction(float(found.radius[i, j]))
+            assert abs(exact - Fraction(float(found.centre[i, j]))) <= Fraction(
+                float(found.radius[i, j])
+            )
 
 
 def test_the_box_around_an_ellipse_is_tight_and_outside():
-    guard = Guard(Approximate.exactly(np.array([[-1.0, 0, 0], [0, 4.0, 2.0], [0, 2.0, 2.0]])))  # 4x² + 4xy + 2y² ≤ 1
+    # 4x² + 4xy + 2y² ≤ 1
+    guard = Guard(Approximate.exactly(np.array([[-1.0, 0, 0], [0, 4.0, 2.0], [0, 2.0, 2.0]])))
     low, high = clip_box(guard, np.full(2, -9.0), np.full(2, 9.0))
     exact = np.sqrt([0.5, 1.0])  # the diagonal of the inverse
     assert (high > exact).all() and (low < -exact).all()
@@ -122,7 +133,9 @@ def test_a_threshold_beside_the_greatest_value():
     net = network(lambda x: ((jnp.maximum(x, 0) + jnp.maximum(-x, 0)) ** 2).sum()[None], 2)  # |x|²
     above, _ = search(net, Case(box(1, 2), ((at_least(2 + Fraction(1, 10**5)),),)))
     assert above.closed
-    met, witness = search(net, Case(box(1, 2), ((at_least(Fraction(2) - Fraction(1, 10**5)),),)), 2.0)
+    met, witness = search(
+        net, Case(box(1, 2), ((at_least(Fraction(2) - Fraction(1, 10**5)),),)), 2.0
+    )
     assert not met.closed and witness is not None
 
 
@@ -135,7 +148,11 @@ def test_a_closed_loop_decreases_between_two_level_sets():
         return jnp.stack([u @ u - x @ x, x @ x])
 
     net = network(f, 6)
-    rows = (Row({}, {1: Fraction(1)}, Fraction(2)), at_least(Fraction(1), 1), at_least(Fraction(-1, 10)))
+    rows = (
+        Row({}, {1: Fraction(1)}, Fraction(2)),
+        at_least(Fraction(1), 1),
+        at_least(Fraction(-1, 10)),
+    )
     found, _ = search(net, Case(box(1, 6), (rows,)))
     assert found.closed and found.boxes < 20
     worse = (*rows[:2], at_least(Fraction(-1, 2)))  # |u|² ≥ |x|² − 1/2 does happen

@@ -36,7 +36,9 @@ def softmax_network(rng, inputs):
 def search(net, case, seconds=10.0, accept=True):
     traced = TracedNetwork(net)
     judge = EnclosingJudge(traced, case)
-    found = RangeSearch(traced, case, seconds, judge.propose if accept else lambda point: False).run()
+    found = RangeSearch(
+        traced, case, seconds, judge.propose if accept else lambda point: False
+    ).run()
     return found, judge
 
 
@@ -84,7 +86,10 @@ def test_a_domain_holds_where_its_ranges_do():
     z = np.array([_value_of(first, slot, point) for point in x[:400]])
     whole = root.enclosures[slot.id]
     middle = float(whole.lo[0, 1] + whole.hi[0, 1]) / 2
-    for split in (Split(slot.id, 1, float(whole.lo[0, 1]), middle), Split(slot.id, 1, middle, float(whole.hi[0, 1]))):
+    for split in (
+        Split(slot.id, 1, float(whole.lo[0, 1]), middle),
+        Split(slot.id, 1, middle, float(whole.hi[0, 1])),
+    ):
         (left,) = run.bound_domains(root, [Domain(0, 0, (split,), -np.inf, None)])
         inside = (z[:, 1] >= split.lo) & (z[:, 1] <= split.hi)
         assert inside.any() and left.bound + 100 <= y[:400][inside].min() + 1e-9
@@ -131,7 +136,9 @@ def test_a_spoilt_multiplier_is_caught(monkeypatch, spoilt):
 def test_enclosures_that_ran_out_of_time_are_looser_and_hold():
     rng = np.random.default_rng(1)
     traced = TracedNetwork(softmax_network(rng, 3))
-    case = Case(Box((Fraction(-1),) * 3, (Fraction(1),) * 3), ((Row({}, {0: Fraction(1)}, Fraction(0)),),))
+    case = Case(
+        Box((Fraction(-1),) * 3, (Fraction(1),) * 3), ((Row({}, {0: Fraction(1)}, Fraction(0)),),)
+    )
     run = RangeSearch(traced, case, 10.0, lambda point: False)
     hurried = enclose(traced.program, run.sets, until=-1.0)
     whole = enclose(traced.program, run.sets)

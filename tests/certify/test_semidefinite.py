@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.lipschitz import product_bound, semidefinite_bound
-from ftheta.certify.semidefinite import _Problem, bound_slope, is_certified, verify_certificate, verify_multipliers
+from ftheta.certify.semidefinite import (
+    _Problem,
+    bound_slope,
+    is_certified,
+    verify_certificate,
+    verify_multipliers,
+)
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.domains import Box
@@ -53,7 +59,11 @@ def is_positive(M: list[list[Fraction]]) -> bool:
     return True
 
 
-@given(st.integers(0, 10**6), st.sampled_from([(2, 3, 1), (3, 4, 3, 2), (1, 2, 2, 2, 1)]), st.floats(0.2, 5))
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(2, 3, 1), (3, 4, 3, 2), (1, 2, 2, 2, 1)]),
+    st.floats(0.2, 5),
+)
 def test_what_is_certified_is_positive_in_rationals(seed, widths, share):
     """For multipliers that are good and for ones that are not, ρ above and below the least one."""
     weights = chain(seed, *widths)
@@ -121,7 +131,9 @@ def test_slopes_of_activations_count_and_those_that_decrease_have_no_program():
     rng = np.random.default_rng(0)
     layers = random_mlp(rng, (3, 5, 2), "tanh", bias=0.1).layers
     whole = semidefinite_bound(Description(layers))
-    quarter = semidefinite_bound(Description((Dense(layers[0].weight, layers[0].bias, "sigmoid"), layers[1])))
+    quarter = semidefinite_bound(
+        Description((Dense(layers[0].weight, layers[0].bias, "sigmoid"), layers[1]))
+    )
     assert whole is not None and quarter is not None
     assert quarter == pytest.approx(whole / 4, rel=1e-9)
     for name in ("gelu", "silu", "square"):
@@ -160,5 +172,7 @@ def test_a_certificate_is_verified_again_from_its_multipliers(seed):
     weights = [1e3 * W for W in chain(seed, 3, 6, 5, 2)]
     found = bound_slope(weights, steps=20)
     assert verify_certificate(weights, found.multipliers) == found.bound
-    assert verify_certificate([2 * W for W in weights], found.multipliers) == pytest.approx(8 * found.bound)
+    assert verify_certificate([2 * W for W in weights], found.multipliers) == pytest.approx(
+        8 * found.bound
+    )
     assert verify_certificate(weights, tuple(0.01 * t for t in found.multipliers)) == np.inf

@@ -37,7 +37,10 @@ FUNCTIONS = {
 def bound(f: Any, shape: tuple[int, ...], *fixed: Any) -> Enclosure:
     with jax.enable_x64(True):
         graph = trace(f, jax.ShapeDtypeStruct(shape, np.float64), *fixed)
-        still = {**graph.constants, **{slot.id: value for slot, value in zip(graph.inputs[1:], fixed)}}
+        still = {
+            **graph.constants,
+            **{slot.id: value for slot, value in zip(graph.inputs[1:], fixed)},
+        }
         return steepness(graph.nodes, graph.inputs[0], graph.outputs[0], still)
 
 
@@ -77,16 +80,22 @@ def test_a_convolution_is_no_steeper_than_its_taps(options):
 def test_a_one_by_one_convolution_has_the_norm_of_its_matrix():
     K = np.random.default_rng(0).normal(size=(3, 4, 1, 1))
     f = lambda x, K: jax.lax.conv_general_dilated(x, K, (1, 1), "SAME")
-    assert bound(f, (1, 4, 5, 5), K).hi == pytest.approx(np.linalg.norm(K[:, :, 0, 0], 2), rel=1e-12)
+    assert bound(f, (1, 4, 5, 5), K).hi == pytest.approx(
+        np.linalg.norm(K[:, :, 0, 0], 2), rel=1e-12
+    )
 
 
-@pytest.mark.parametrize("jump", [lambda x: (x > 0).astype(x.dtype), lambda x: jnp.where(x > 0, x, 2 * x + 1)])
+@pytest.mark.parametrize(
+    "jump", [lambda x: (x > 0).astype(x.dtype), lambda x: jnp.where(x > 0, x, 2 * x + 1)]
+)
 def test_a_jump_has_no_constant(jump):
     with suppress(GraphError):
         assert bound(jump, (3,)).hi == np.inf
 
 
-@pytest.mark.parametrize("steep", [lambda x: x * x, lambda x: x / (1 + x**2), jnp.exp, lambda x: jnp.floor(x)])
+@pytest.mark.parametrize(
+    "steep", [lambda x: x * x, lambda x: x / (1 + x**2), jnp.exp, lambda x: jnp.floor(x)]
+)
 def test_what_has_no_rule_is_an_error_that_names_it(steep):
     with pytest.raises(GraphError, match="no Lipschitz constant is known"):
         bound(steep, (3,))
@@ -96,9 +105,13 @@ def test_what_does_not_depend_on_the_input_has_constant_zero():
     assert bound(lambda x, W: W.sum() * jnp.ones(2), (3,), np.ones((2, 2))) == Enclosure.exact(0)
 
 
-@pytest.mark.parametrize("stride, padding, apart, between", [(1, 1, 1, 1), (2, 1, 1, 1), (1, 0, 2, 1), (1, 2, 1, 2)])
+@pytest.mark.parametrize(
+    "stride, padding, apart, between", [(1, 1, 1, 1), (2, 1, 1, 1), (1, 0, 2, 1), (1, 2, 1, 2)]
+)
 @pytest.mark.parametrize("groups", [1, 2])
-def test_the_bound_of_a_convolution_lies_above_its_matrix_and_near_it(stride, padding, apart, between, groups):
+def test_the_bound_of_a_convolution_lies_above_its_matrix_and_near_it(
+    stride, padding, apart, between, groups
+):
     """The dense matrix of the convolution column by column, and its norm by a singular value decomposition."""
     kernel = np.random.default_rng(0).normal(size=(4, 2 // groups, 3, 3))
 
@@ -184,6 +197,8 @@ def test_what_is_repeated_without_a_node_counts_as_often_as_it_is_there(name):
     rng = np.random.default_rng(0)
     limit = bound(f, (2,))
     with jax.enable_x64(True):
-        jacobians = np.asarray(jax.vmap(jax.jacfwd(lambda x: jnp.ravel(f(x))))(rng.normal(size=(200, 2))))
+        jacobians = np.asarray(
+            jax.vmap(jax.jacfwd(lambda x: jnp.ravel(f(x))))(rng.normal(size=(200, 2)))
+        )
     steepest = np.linalg.norm(jacobians, 2, axis=(1, 2)).max()
     assert steepest <= limit.hi * (1 + 1e-12) and limit.hi < np.inf

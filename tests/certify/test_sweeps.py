@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from ftheta.certify.balls import FUNCTIONS, ball_gradient, known, secant_slope
 from ftheta.graph import named, tableau, trace
 from ftheta.logic import Basis, Verdict
-from ftheta.theorems.gradients.worked_example_graph import claim_differences, claim_secants, sweep_in_box
+from ftheta.theorems.gradients.worked_example_graph import (
+    claim_differences,
+    claim_secants,
+    sweep_in_box,
+)
 
 from ..thoroughness import max_examples
 
@@ -74,7 +78,9 @@ def test_sweeps_in_balls_agree_with_jax_and_with_secants(name, at):
     assert swept is not None
     value, *slopes = (e.middle for e in swept)
     assert value == pytest.approx(float(f(*at)), rel=1e-12)
-    assert slopes == pytest.approx([float(g) for g in jax.grad(f, (0, 1))(*at)], rel=1e-12, abs=1e-14)
+    assert slopes == pytest.approx(
+        [float(g) for g in jax.grad(f, (0, 1))(*at)], rel=1e-12, abs=1e-14
+    )
     for k, slope in enumerate(slopes):
         found = secant_slope(graph, at, k)
         assert found is not None and found.middle == pytest.approx(slope, rel=1e-14, abs=1e-100)
@@ -148,7 +154,12 @@ def test_a_node_without_derivative_is_named(f, at, word):
 
 
 def test_smooth_points_of_the_same_functions_give_no_trouble():
-    for f, at in [(jnp.sqrt, 1.0), (jnp.abs, -0.5), (jax.nn.relu, 0.1), (lambda x: jnp.clip(x, 0, 1), 0.5)]:
+    for f, at in [
+        (jnp.sqrt, 1.0),
+        (jnp.abs, -0.5),
+        (jax.nn.relu, 0.1),
+        (lambda x: jnp.clip(x, 0, 1), 0.5),
+    ]:
         assert tableau(f, at).trouble == []
 
 

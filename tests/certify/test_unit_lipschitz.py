@@ -9,7 +9,11 @@ import pytest
 
 import ftheta as ft
 from ftheta.certify.norms import spectral_norm
-from ftheta.certify.unit_lipschitz import bound_orthogonality_defect, bound_potential, certify_unit_lipschitz
+from ftheta.certify.unit_lipschitz import (
+    bound_orthogonality_defect,
+    bound_potential,
+    certify_unit_lipschitz,
+)
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks.architectures.stack import Stack
 from ftheta.networks.layers import Conv, ConvexPotential, Dense, Flatten, GroupSort, ReLU, UnitDense
@@ -18,7 +22,14 @@ from ftheta.networks.operators.orthogonal import CONSTRAINTS, estimate_norm, ort
 RNG = np.random.default_rng(0)
 ORTHOGONAL = Stack(
     "orthogonal",
-    (UnitDense(16), GroupSort(), UnitDense(16, "cayley"), GroupSort(4), ConvexPotential(24), UnitDense(3, "spectral")),
+    (
+        UnitDense(16),
+        GroupSort(),
+        UnitDense(16, "cayley"),
+        GroupSort(4),
+        ConvexPotential(24),
+        UnitDense(3, "spectral"),
+    ),
     (8,),
 )
 
@@ -67,21 +78,34 @@ def test_groups_are_sorted_along_the_channels(group):
 def test_the_defect_is_bounded_in_rationals():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        Q = np.linalg.qr(rng.normal(size=(4, 3)))[0] * (1 + rng.uniform(-1, 1) * 10.0 ** -rng.integers(1, 16))
+        Q = np.linalg.qr(rng.normal(size=(4, 3)))[0] * (
+            1 + rng.uniform(-1, 1) * 10.0 ** -rng.integers(1, 16)
+        )
         exact = [[sum(Fraction(a) * Fraction(b) for a, b in zip(u, v)) for v in Q.T] for u in Q.T]
         rest = [[value - (i == j) for j, value in enumerate(row)] for i, row in enumerate(exact)]
         # no entry of a matrix exceeds its norm
-        assert max(abs(value) for row in rest for value in row) <= Fraction(bound_orthogonality_defect(Q))
+        assert max(abs(value) for row in rest for value in row) <= Fraction(
+            bound_orthogonality_defect(Q)
+        )
 
 
 def test_the_certificate_holds_for_sampled_slopes_and_is_tight():
     params = ORTHOGONAL.initial(np.random.default_rng(1))
     certificate = certify_unit_lipschitz((params, ORTHOGONAL.apply))
     assert 0.9 < certificate.bound < 1 + 1e-6
-    assert [layer.defect is not None for layer in certificate.layers] == [True, False, True, False, False, False]
+    assert [layer.defect is not None for layer in certificate.layers] == [
+        True,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
     x = RNG.normal(size=(200, 8))
     with jax.enable_x64(True):
-        values = np.asarray(jax.vmap(lambda row: certificate.stack.apply(certificate.params, row))(x))
+        values = np.asarray(
+            jax.vmap(lambda row: certificate.stack.apply(certificate.params, row))(x)
+        )
         own = np.asarray(jax.vmap(lambda row: ORTHOGONAL.apply(params, row))(x))
     np.testing.assert_allclose(values, own, atol=1e-10)
     apart = np.linalg.norm(values[:, None] - values, axis=2)
@@ -103,14 +127,20 @@ def test_a_step_too_long_is_seen_in_the_certificate_of_a_potential():
 def test_a_trained_network_keeps_its_certificate_and_no_attack_enters_its_radii():
     x = RNG.normal(size=(80, 8))
     y = (x[:, 0] > 0).astype(int) + (x[:, 1] > 0.5)
-    net = ft.Network("orthogonal", ORTHOGONAL.apply, ORTHOGONAL.initial(np.random.default_rng(2)), (8,))
+    net = ft.Network(
+        "orthogonal", ORTHOGONAL.apply, ORTHOGONAL.initial(np.random.default_rng(2)), (8,)
+    )
     scaled = lambda scores, label: -jax.nn.log_softmax(10 * scores)[label.astype(int)]
     trained = ft.fit(net, (x, y), scaled, step=0.02, steps=150).network
     certificate = certify_unit_lipschitz(trained)
     assert certificate.excess < 2e-3
     radii = certificate.radii(x, y)
     found = ft.attack(certificate, x[:16], norm=2, label=y[:16], steps=10, starts=1)
-    assert (radii > 0).mean() > 0.9 and np.isfinite(found.distance).all() and (found.distance >= radii[:16]).all()
+    assert (
+        (radii > 0).mean() > 0.9
+        and np.isfinite(found.distance).all()
+        and (found.distance >= radii[:16]).all()
+    )
 
 
 def test_radii_of_a_linear_classifier_are_exact():
@@ -120,7 +150,9 @@ def test_radii_of_a_linear_classifier_are_exact():
     params = [{"weight": np.stack([w, -w]), "bias": np.zeros(2)}]
     certificate = certify_unit_lipschitz((params, stack.apply))
     radius = certificate.radii(np.array([[1.0, 1.0], [-1.0, 0.0]]), np.array([0, 0]))
-    assert radius[0] == pytest.approx(1.4, rel=1e-12) and radius[0] <= 1.4 + 1e-15 and radius[1] == 0
+    assert (
+        radius[0] == pytest.approx(1.4, rel=1e-12) and radius[0] <= 1.4 + 1e-15 and radius[1] == 0
+    )
 
 
 @pytest.mark.parametrize("labels", [[-1, 0], [0, 3], [0.0, 1.0], [0]])

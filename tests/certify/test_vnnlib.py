@@ -36,7 +36,9 @@ def unit(*ends):
 
 
 def test_a_conjunct_behind_an_or_is_part_of_every_disjunct():
-    question = ask(TWO_IN_TWO_OUT + UNIT_BOX + "(assert (or (<= Y_0 -1) (>= Y_0 1)))\n(assert (<= Y_1 0.5))")
+    question = ask(
+        TWO_IN_TWO_OUT + UNIT_BOX + "(assert (or (<= Y_0 -1) (>= Y_0 1)))\n(assert (<= Y_1 0.5))"
+    )
     (case,) = question.cases
     assert [len(rows) for rows in case.unsafe] == [2, 2]
     inside = rationals(0, 0)
@@ -85,7 +87,8 @@ def test_constant_inputs_are_kept_exactly():
     question = ask(ONE_IN_ONE_OUT + "(assert (= X_0 0.1)) (assert (>= Y_0 1))")
     assert question.cases[0].box == unit(("0.1", "0.1"))
     assert question.admits(rationals("0.1"), rationals(1))
-    assert not question.admits((Fraction(0.1),), rationals(1))  # the float beside it is another number
+    # the float beside it is another number
+    assert not question.admits((Fraction(0.1),), rationals(1))
 
 
 def test_no_assertion_is_swallowed():
@@ -108,12 +111,16 @@ def test_ties_are_decided_by_how_the_comparison_is_written():
 
 
 def test_of_several_bounds_the_tightest_counts():
-    (case,) = ask(ONE_IN_ONE_OUT + "(assert (and (<= X_0 3) (<= X_0 1) (<= X_0 2) (>= X_0 -1) (>= X_0 -2)))").cases
+    (case,) = ask(
+        ONE_IN_ONE_OUT + "(assert (and (<= X_0 3) (<= X_0 1) (<= X_0 2) (>= X_0 -1) (>= X_0 -2)))"
+    ).cases
     assert case.box == unit((-1, 1))
 
 
 def test_coefficients_of_a_bound_divide_it():
-    (case,) = ask(ONE_IN_ONE_OUT + "(assert (<= (* -2 X_0) 3)) (assert (>= 1 (+ (* 0.5 X_0) 2)))").cases
+    (case,) = ask(
+        ONE_IN_ONE_OUT + "(assert (<= (* -2 X_0) 3)) (assert (>= 1 (+ (* 0.5 X_0) 2)))"
+    ).cases
     assert case.box == unit(("-1.5", -2))
     assert case.box.is_empty
 
@@ -123,15 +130,24 @@ def test_coefficients_of_a_bound_divide_it():
 
 def test_an_or_of_boxes_makes_cases_and_an_or_of_outputs_makes_disjuncts():
     boxes = "(or (and (<= X_0 0.2) (<= X_1 0.5)) (>= X_0 0.7))"
-    question = ask(TWO_IN_TWO_OUT + UNIT_BOX + f"(assert {boxes})(assert (or (<= Y_0 0) (<= Y_1 0) (>= Y_0 9)))")
-    assert [case.box for case in question.cases] == [unit((0, "0.2"), (0, "0.5")), unit(("0.7", 1), (0, 1))]
+    question = ask(
+        TWO_IN_TWO_OUT
+        + UNIT_BOX
+        + f"(assert {boxes})(assert (or (<= Y_0 0) (<= Y_1 0) (>= Y_0 9)))"
+    )
+    assert [case.box for case in question.cases] == [
+        unit((0, "0.2"), (0, "0.5")),
+        unit(("0.7", 1), (0, 1)),
+    ]
     assert [len(case.unsafe) for case in question.cases] == [3, 3]
     assert question.cases[0].unsafe is question.cases[1].unsafe
 
 
 def test_disjuncts_with_the_same_box_are_one_case():
     disjuncts = "".join(f"(and (>= X_0 0.0) (<= X_0 1) (<= Y_0 {k}))" for k in range(100))
-    question = ask(ONE_IN_ONE_OUT + f"(assert (or {disjuncts} (and (>= X_0 0) (<= X_0 1.00) (>= Y_0 3))))")
+    question = ask(
+        ONE_IN_ONE_OUT + f"(assert (or {disjuncts} (and (>= X_0 0) (<= X_0 1.00) (>= Y_0 3))))"
+    )
     (case,) = question.cases
     assert case.box == unit((0, 1)) and len(case.unsafe) == 101
 
@@ -171,7 +187,11 @@ def test_outputs_that_differ_are_two_strict_disjuncts_and_equal_ones_two_rows():
 
 
 def test_rows_may_mix_inputs_and_outputs():
-    question = ask(TWO_IN_TWO_OUT + UNIT_BOX + "(assert (<= (+ X_0 X_1) 1.5)) (assert (>= Y_0 (- X_0 (* 2 Y_1))))")
+    question = ask(
+        TWO_IN_TWO_OUT
+        + UNIT_BOX
+        + "(assert (<= (+ X_0 X_1) 1.5)) (assert (>= Y_0 (- X_0 (* 2 Y_1))))"
+    )
     (case,) = question.cases
     (sides,) = case.unsafe
     assert [(dict(row.inputs), dict(row.outputs), row.bound) for row in sides] == [
@@ -207,7 +227,11 @@ def test_what_is_always_false_has_no_case_and_what_is_always_true_says_nothing()
 
 
 def test_negations_reach_the_comparisons():
-    question = ask(TWO_IN_TWO_OUT + UNIT_BOX + "(assert (not (or (<= Y_0 1) (not (and (< Y_1 2) (not (= Y_0 5)))))))")
+    question = ask(
+        TWO_IN_TWO_OUT
+        + UNIT_BOX
+        + "(assert (not (or (<= Y_0 1) (not (and (< Y_1 2) (not (= Y_0 5)))))))"
+    )
     assert question.admits(rationals(0, 0), rationals(3, 1))
     assert not question.admits(rationals(0, 0), rationals(1, 1))
     assert not question.admits(rationals(0, 0), rationals(5, 1))
@@ -280,7 +304,9 @@ import json, sys
 import ftheta.certify.vnnlib, ftheta.certify.witnesses, ftheta.certify.properties
 print(json.dumps([name for name in ("jax", "scipy", "numba") if name in sys.modules]))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout) == []
 
 
@@ -335,7 +361,9 @@ def test_what_is_no_finite_number_is_named(written, says):
 
 # -- errors, version 1.0 ----------------------------------------------------------------------------------------------
 
-GOOD = "(declare-const X_0 Real)\n(declare-const Y_0 Real)\n(assert (>= X_0 0))\n(assert (<= X_0 1))\n"
+GOOD = (
+    "(declare-const X_0 Real)\n(declare-const Y_0 Real)\n(assert (>= X_0 0))\n(assert (<= X_0 1))\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -369,7 +397,12 @@ GOOD = "(declare-const X_0 Real)\n(declare-const Y_0 Real)\n(assert (>= X_0 0))\
         ("(and (<= X_0 1) (<= Y_0 1))", "5:1", "outside an assertion", "and"),
         ("(+ 1 2)", "5:1", "outside an assertion", "+"),
         ("(assert (and (assert (<= X_0 1)) (<= X_0 2)))", "5:14", "inside another form", "assert"),
-        ("(assert (and (assert (and (<= X_0 1) (<= X_0 2)))))", "5:14", "inside another form", "assert"),
+        (
+            "(assert (and (assert (and (<= X_0 1) (<= X_0 2)))))",
+            "5:14",
+            "inside another form",
+            "assert",
+        ),
         ("(declare-const X_0 Real)", "5:16", "declared twice", "X_0"),
         ("(declare-const Z_0 Real)", "5:16", "inputs X_0", "Z_0"),
         ("(declare-const X_01 Real)", "5:16", "inputs X_0", "X_01"),
@@ -404,11 +437,18 @@ def test_a_misspelt_word_is_met_with_the_nearest_one():
 
 
 def test_an_input_without_bounds_is_named():
-    for missing, side in (("(>= X_0 0)", "upper"), ("(<= X_0 0)", "lower"), ("(<= X_0 Y_0)", "lower")):
+    for missing, side in (
+        ("(>= X_0 0)", "upper"),
+        ("(<= X_0 0)", "lower"),
+        ("(<= X_0 Y_0)", "lower"),
+    ):
         with pytest.raises(SubjectError, match=f"input X_0 has no {side} bound"):
             ask(ONE_IN_ONE_OUT + f"(assert {missing})")
     with pytest.raises(SubjectError, match="input X_0 has no upper bound") as caught:
-        ask(ONE_IN_ONE_OUT + "(assert (>= X_0 0)) (assert (or (and (<= X_0 1) (<= Y_0 0)) (>= Y_0 1)))")
+        ask(
+            ONE_IN_ONE_OUT
+            + "(assert (>= X_0 0)) (assert (or (and (<= X_0 1) (<= Y_0 0)) (>= Y_0 1)))"
+        )
     assert caught.value.where == "text, case 2 of 2"
 
 
@@ -442,8 +482,18 @@ def test_commands_of_smt_lib_that_say_nothing_are_passed_over():
         ("(assert (<= X[0 1] 1))", "3:13", "natural numbers", "0 1"),
         ("(assert (<= (+ X[i] 1) 1))", "3:16", "natural numbers", "i"),
         ("(declare-const X_0 Real)", "3:1", "no such command", "declare-const"),
-        ("(declare-network f (declare-input A real []) (declare-output B real []))", "3:18", "name is taken", "f"),
-        ("(declare-network g (declare-input X real []) (declare-output B real []))", "3:35", "name is taken", "X"),
+        (
+            "(declare-network f (declare-input A real []) (declare-output B real []))",
+            "3:18",
+            "name is taken",
+            "f",
+        ),
+        (
+            "(declare-network g (declare-input X real []) (declare-output B real []))",
+            "3:35",
+            "name is taken",
+            "X",
+        ),
         (
             "(declare-network g (declare-input A float31 []) (declare-output B real []))",
             "3:37",
@@ -462,7 +512,12 @@ def test_commands_of_smt_lib_that_say_nothing_are_passed_over():
             "no type or no shape",
             "real",
         ),
-        ("(declare-network g (declare-input A real [-1]) (declare-output B real []))", "3:37", "natural numbers", "-1"),
+        (
+            "(declare-network g (declare-input A real [-1]) (declare-output B real []))",
+            "3:37",
+            "natural numbers",
+            "-1",
+        ),
         (
             "(declare-network g (declare-input A real [2] init) (declare-output B real []))",
             "3:20",
@@ -473,7 +528,12 @@ def test_commands_of_smt_lib_that_say_nothing_are_passed_over():
         ("(declare-network g (declare-output A real [2]))", "3:1", "no declare-input", "g"),
         ("(declare-network 7 (declare-output A real [2]))", "3:18", "A name is missing", "7"),
         ("(declare-network)", "3:1", "A name is missing", "declare-network"),
-        ("(declare-network g (declare-inputs A real [2]))", "3:20", "declared by its inputs", "declare-inputs"),
+        (
+            "(declare-network g (declare-inputs A real [2]))",
+            "3:20",
+            "declared by its inputs",
+            "declare-inputs",
+        ),
         (
             "(declare-network g (declare-input A real [1]) (declare-hidden H real [1]) (declare-output B real [1]))",
             "3:47",
@@ -532,7 +592,9 @@ def test_an_error_in_version_2_names_the_line_and_the_word(text, place, says, na
 
 def test_types_are_known_and_never_mixed():
     network = "(vnnlib-version <2.0>)(declare-network f (declare-input X {} [2]) (declare-output Y {} [1]))"
-    query = parse_query(network.format("float32", "float16") + "(assert (<= X[0] 0.5))(assert (<= Y[0] 1))")
+    query = parse_query(
+        network.format("float32", "float16") + "(assert (<= X[0] 0.5))(assert (<= Y[0] 1))"
+    )
     assert query.element_types == {"float32", "float16"}
     with pytest.raises(SubjectError, match="different types") as caught:
         parse_query(network.format("float32", "float16") + "\n(assert (<= X[0] Y[0]))")
@@ -541,8 +603,12 @@ def test_types_are_known_and_never_mixed():
         parse_query(network.format("float32", "float16") + "\n(assert (<= (+ (* 2 X[0]) Y[0]) 0))")
     with pytest.raises(SubjectError, match="decimal is combined with integers"):
         parse_query(network.format("int8", "int8") + "(assert (<= X[0] 0.5))")
-    assert parse_query(network.format("int8", "int8") + "(assert (<= X[0] -5))").element_types == {"int8"}
-    assert parse_query(network.format("Real", "real") + "(assert (<= X[0] Y[0]))").element_types == {"real"}
+    assert parse_query(network.format("int8", "int8") + "(assert (<= X[0] -5))").element_types == {
+        "int8"
+    }
+    assert parse_query(
+        network.format("Real", "real") + "(assert (<= X[0] Y[0]))"
+    ).element_types == {"real"}
 
 
 def test_hidden_nodes_scalars_and_twins_are_declared():
@@ -562,7 +628,14 @@ def test_hidden_nodes_scalars_and_twins_are_declared():
     assert f.hidden[0].node == 'a/b "c" (d)' and f.hidden[0].shape == (2, 2)
     assert f.inputs[1].initialized and not g.inputs[1].initialized
     assert (query.version, query.inputs, query.outputs) == ((2, 1), 8, 6)
-    assert [query.name_output(j) for j in range(6)] == ["Y", "H[0,0]", "H[0,1]", "H[1,0]", "H[1,1]", "Z"]
+    assert [query.name_output(j) for j in range(6)] == [
+        "Y",
+        "H[0,0]",
+        "H[0,1]",
+        "H[1,0]",
+        "H[1,1]",
+        "Z",
+    ]
     assert not query.is_plain
 
 
@@ -595,7 +668,9 @@ def test_equal_products_are_one_output_and_what_cancels_is_none():
 
 def test_an_entry_written_with_other_spaces_is_the_same_variable():
     query = parse_query(
-        NETWORK + UNIT_BOX_2 + "(assert (>= X [ 1 ] X[1]))(assert (<= Y[1] Y[01]))(assert (< X[0 ] Y [0]))"
+        NETWORK
+        + UNIT_BOX_2
+        + "(assert (>= X [ 1 ] X[1]))(assert (<= Y[1] Y[01]))(assert (< X[0 ] Y [0]))"
     )
     (case,) = query.question().cases
     assert case.unsafe == ((case.unsafe[0][0],),)
@@ -663,7 +738,9 @@ def test_a_file_cut_anywhere_inside_a_form_is_an_error(cut):
 def test_a_query_about_more_than_one_network_is_no_plain_question(tmp_path):
     path = tmp_path / "a.vnnlib"
     path.write_text(NETWORK + UNIT_BOX_2 + "(assert (<= (* Y[0] Y[1]) 1))")
-    with pytest.raises(SubjectError, match="more than the inputs and outputs of one network") as caught:
+    with pytest.raises(
+        SubjectError, match="more than the inputs and outputs of one network"
+    ) as caught:
         read_question(path)
     assert caught.value.got == "1 networks, 0 hidden nodes, 1 products"
     path.write_text(NETWORK + UNIT_BOX_2 + "(assert (<= Y[0] Y[1]))")

@@ -128,7 +128,9 @@ def test_networks_of_the_standard_s_query_are_declared():
         ("AcasZu", "", "AcasXu"),
     ]
     hidden = read_query(BENCHMARKS / "vnnlib-2.0/intermediate_nodes.vnnlib").networks[0].hidden
-    assert [(tensor.name, tensor.shape, tensor.node) for tensor in hidden] == [("N", (1, 2), "onnx")]
+    assert [(tensor.name, tensor.shape, tensor.node) for tensor in hidden] == [
+        ("N", (1, 2), "onnx")
+    ]
 
 
 def test_the_linear_forms_of_the_standard_are_worked_out():

@@ -26,7 +26,14 @@ from .vnnlib_texts import formulas, linear_terms, points, polynomial_terms, writ
 
 vnnlib: Any = pytest.importorskip("vnnlib")
 
-COMPARISONS = {"LessEqual": le, "LessThan": lt, "GreaterEqual": ge, "GreaterThan": gt, "Equal": eq, "NotEqual": ne}
+COMPARISONS = {
+    "LessEqual": le,
+    "LessThan": lt,
+    "GreaterEqual": ge,
+    "GreaterThan": gt,
+    "Equal": eq,
+    "NotEqual": ne,
+}
 NETWORKS = """(vnnlib-version <2.0>)
 (declare-network f (declare-input A real [2,1]) (declare-hidden H real [] "node") (declare-output B real [2]))
 (declare-network g (declare-input C real [2,1]) (declare-output D real [2]))
@@ -41,7 +48,9 @@ def value_of(node: Any, point: dict[str, Fraction]) -> Any:
     """What a node of their syntax tree is worth at a point."""
     kind = type(node).__name__
     if kind == "Var":
-        return point[f"{node.name}[{','.join(map(str, node.indices))}]" if node.indices else node.name]
+        return point[
+            f"{node.name}[{','.join(map(str, node.indices))}]" if node.indices else node.name
+        ]
     if hasattr(node, "lexeme"):
         return Fraction(node.lexeme)
     values = [value_of(child, point) for child in node.children()]
@@ -65,7 +74,10 @@ def with_points(expression: Any) -> Any:
 
 
 @max_examples(70)
-@given(st.lists(FORMULAS, min_size=1, max_size=3), st.lists(points(INPUTS + OUTPUTS), min_size=6, max_size=6))
+@given(
+    st.lists(FORMULAS, min_size=1, max_size=3),
+    st.lists(points(INPUTS + OUTPUTS), min_size=6, max_size=6),
+)
 def test_random_formulas_mean_the_same_to_both(asserted, at):
     text = NETWORKS + "\n".join(f"(assert {write(with_points(formula))})" for formula in asserted)
     theirs = vnnlib.parse_query_string(text)
@@ -75,17 +87,28 @@ def test_random_formulas_mean_the_same_to_both(asserted, at):
         y = [point[name] for name in OUTPUTS]
         truth = all(value_of(assertion.expr, point) for assertion in theirs.assertions)
         in_normal_form = all(
-            any(all(value_of(atom, point) for atom in conjunction) for conjunction in assertion.expr.to_dnf())
+            any(
+                all(value_of(atom, point) for atom in conjunction)
+                for conjunction in assertion.expr.to_dnf()
+            )
             for assertion in theirs.assertions
         )
         assert ours.admits(x, y) == truth == in_normal_form
 
 
 def test_declarations_are_the_same_to_both():
-    text = NETWORKS.replace("(declare-network g", "(declare-network g (isomorphic-to f)") + "(assert (<= H 1.0))"
-    for network, declared in zip(vnnlib.parse_query_string(text).networks, parse_query(text).networks, strict=True):
+    text = (
+        NETWORKS.replace("(declare-network g", "(declare-network g (isomorphic-to f)")
+        + "(assert (<= H 1.0))"
+    )
+    for network, declared in zip(
+        vnnlib.parse_query_string(text).networks, parse_query(text).networks, strict=True
+    ):
         assert network.name == declared.name
-        assert (network.equal_to, network.isometric_to) == (declared.equal_to, declared.isomorphic_to)
+        assert (network.equal_to, network.isometric_to) == (
+            declared.equal_to,
+            declared.isomorphic_to,
+        )
         for mine, theirs in (
             (declared.inputs, network.inputs),
             (declared.hidden, network.hidden),
@@ -103,7 +126,9 @@ def as_version_two(text: str) -> str:
     text = re.sub(r"\b([XY])_([0-9]+)", r"\1[\2]", text)
     text = re.sub(r"[-0-9.]+e-?[0-9]+", lambda match: format(Decimal(match[0]), "f"), text)
     text = re.sub(r"(?<=[ ])(-?[0-9]+)(?=\))", r"\1.0", text)
-    header = f"(declare-network f (declare-input X real [{inputs}]) (declare-output Y real [{outputs}]))"
+    header = (
+        f"(declare-network f (declare-input X real [{inputs}]) (declare-output Y real [{outputs}]))"
+    )
     return "(vnnlib-version <2.0>)\n" + header + text
 
 
@@ -130,7 +155,9 @@ def test_properties_of_the_competition_mean_the_same_to_both(path):
         y = [Fraction(int(n), 4) for n in rng.integers(-9, 9, query.outputs)]
         if k % 4 == 3:
             x[k % len(x)] += Fraction(1, 10**9) + case.box.hi[k % len(x)] - case.box.lo[k % len(x)]
-        point = {f"X[{i}]": value for i, value in enumerate(x)} | {f"Y[{j}]": value for j, value in enumerate(y)}
+        point = {f"X[{i}]": value for i, value in enumerate(x)} | {
+            f"Y[{j}]": value for j, value in enumerate(y)
+        }
         truth = all(value_of(assertion.expr, point) for assertion in theirs.assertions)
         agreed.add(truth)
         assert question.admits(x, y) == query.admits(x, y) == truth

@@ -20,10 +20,17 @@ ONE = formulas(linear_terms(NAMES_ONE), ["<=", "<", ">=", ">", "=", "!="], ["and
 
 
 @max_examples(60)
-@given(st.lists(ONE, max_size=3), st.lists(points(NAMES_ONE), min_size=8, max_size=8), gaps, st.booleans())
+@given(
+    st.lists(ONE, max_size=3),
+    st.lists(points(NAMES_ONE), min_size=8, max_size=8),
+    gaps,
+    st.booleans(),
+)
 def test_a_property_of_version_1_holds_where_its_assertions_do(asserted, at, gap, box_first):
     assertions = [*BOX_ONE, *asserted] if box_first else [*asserted, *BOX_ONE]
-    text = DECLARATIONS_ONE + "\n".join(f"(assert{gap}{write(formula, gap)})" for formula in assertions)
+    text = DECLARATIONS_ONE + "\n".join(
+        f"(assert{gap}{write(formula, gap)})" for formula in assertions
+    )
     query = parse_query(text)
     question = query.question()
     assert (question.inputs, question.outputs) == (3, 2)
@@ -47,7 +54,8 @@ NETWORKS_TWO = """(vnnlib-version <2.0>)
     (declare-output D Real [1,2]))
 """
 INPUTS_TWO = ["A[0,0]", "A[1,0]", "C[0,0]", "C[1,0]"]
-OUTPUTS_TWO = ["B[0,0]", "B[0,1]", "H", "D[0,0]", "D[0,1]"]  # of each network its outputs, then its hidden nodes
+# of each network its outputs, then its hidden nodes
+OUTPUTS_TWO = ["B[0,0]", "B[0,1]", "H", "D[0,0]", "D[0,1]"]
 NAMES_TWO = INPUTS_TWO + OUTPUTS_TWO
 BOX_TWO = [("and", (">=", name, LO), ("<=", name, HI)) for name in INPUTS_TWO]
 RELATIONS_TWO = ["<=", "<", ">=", ">", "==", "!="]
@@ -73,14 +81,26 @@ def check_version_two(asserted, at, gap, spelling, linear):
 
 
 @max_examples(120)
-@given(st.lists(LINEAR_TWO, max_size=3), st.lists(points(NAMES_TWO), min_size=6, max_size=6), gaps, spellings)
+@given(
+    st.lists(LINEAR_TWO, max_size=3),
+    st.lists(points(NAMES_TWO), min_size=6, max_size=6),
+    gaps,
+    spellings,
+)
 def test_a_linear_query_of_version_2_holds_where_its_assertions_do(asserted, at, gap, spelling):
     check_version_two(asserted, at, gap, spelling, linear=True)
 
 
 @max_examples(40)
-@given(st.lists(POLYNOMIAL_TWO, max_size=2), st.lists(points(NAMES_TWO), min_size=6, max_size=6), gaps, spellings)
-def test_products_become_outputs_and_the_query_holds_where_its_assertions_do(asserted, at, gap, spelling):
+@given(
+    st.lists(POLYNOMIAL_TWO, max_size=2),
+    st.lists(points(NAMES_TWO), min_size=6, max_size=6),
+    gaps,
+    spellings,
+)
+def test_products_become_outputs_and_the_query_holds_where_its_assertions_do(
+    asserted, at, gap, spelling
+):
     check_version_two(asserted, at, gap, spelling, linear=False)
 
 
@@ -89,4 +109,6 @@ def test_names_of_inputs_and_outputs_are_those_of_the_file():
     assert [query.name_input(i) for i in range(4)] == INPUTS_TWO
     assert [query.name_output(j) for j in range(5)] == OUTPUTS_TWO
     one = parse_query(DECLARATIONS_ONE)
-    assert [one.name_input(i) for i in range(3)] + [one.name_output(j) for j in range(2)] == NAMES_ONE
+    assert [one.name_input(i) for i in range(3)] + [
+        one.name_output(j) for j in range(2)
+    ] == NAMES_ONE

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.vnnlib import parse_query
-from ftheta.certify.witnesses import parse_witness, read_witness, write_assignment, write_number, write_witness
+from ftheta.certify.witnesses import (
+    parse_witness,
+    read_witness,
+    write_assignment,
+    write_number,
+    write_witness,
+)
 from ftheta.logic import SubjectError
 
 numbers = st.one_of(
@@ -48,7 +54,10 @@ def test_numbers_of_thousands_of_digits_are_written_and_read():
 
 def test_witnesses_of_other_tools_are_read(tmp_path):
     text = "sat\n((X_0 -0.303\n) (X_1   4.9e-05)\n(X_2 (- (/ 1 4)))(X_3 (/ 3.0 8))\n(Y_0 1E2))\n"
-    expected = (Fraction("-0.303"), Fraction("4.9e-05"), Fraction(-1, 4), Fraction(3, 8)), (Fraction(100),)
+    expected = (
+        (Fraction("-0.303"), Fraction("4.9e-05"), Fraction(-1, 4), Fraction(3, 8)),
+        (Fraction(100),),
+    )
     assert parse_witness(text) == expected
     path = tmp_path / "a.counterexample.gz"
     path.write_bytes(gzip.compress(text.encode()))

@@ -21,5 +21,7 @@ def read_box(path: Path) -> tuple[np.ndarray, np.ndarray, int]:
     for sign, i, value in re.findall(r"\(assert \((<=|>=) X_(\d+) ([-\d.eE]+)\)\)", text):
         ends[sign][int(i)] = float(value)
     lo, hi = (np.array([ends[sign][i] for i in range(len(ends[sign]))]) for sign in (">=", "<="))
-    label = Counter(k for pair in re.findall(r"Y_(\d+) Y_(\d+)", text) for k in pair).most_common(1)[0][0]
+    label = Counter(k for pair in re.findall(r"Y_(\d+) Y_(\d+)", text) for k in pair).most_common(
+        1
+    )[0][0]
     return lo, hi, int(label)

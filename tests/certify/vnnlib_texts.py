@@ -7,7 +7,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-RELATIONS: dict[str, Callable[[Any, Any], bool]] = {"<=": le, "<": lt, ">=": ge, ">": gt, "=": eq, "==": eq, "!=": ne}
+RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": le,
+    "<": lt,
+    ">=": ge,
+    ">": gt,
+    "=": eq,
+    "==": eq,
+    "!=": ne,
+}
 Point = dict[str, Fraction]
 
 grid = st.integers(-6, 6).map(lambda k: Fraction(k, 4))
@@ -44,7 +52,12 @@ def value_of(expression: Any, point: Point) -> Any:
 
 def decimal(value: Fraction) -> str:
     """A number of the grid as a decimal, not always written in the same way."""
-    texts = [f"{float(value)}", f"{float(value):.3f}", f"{float(value) * 100}e-2", f"{float(value):.1E}"]
+    texts = [
+        f"{float(value)}",
+        f"{float(value):.3f}",
+        f"{float(value) * 100}e-2",
+        f"{float(value):.1E}",
+    ]
     exact = [text for text in texts if Fraction(text) == value]
     if value.denominator == 1:
         exact.append(str(value))
@@ -88,12 +101,18 @@ def polynomial_terms(names: list[str]) -> st.SearchStrategy:
     )
 
 
-def formulas(terms: st.SearchStrategy, relations: list[str], connectives: list[str]) -> st.SearchStrategy:
+def formulas(
+    terms: st.SearchStrategy, relations: list[str], connectives: list[str]
+) -> st.SearchStrategy:
     comparison = st.tuples(st.sampled_from(relations), terms, terms)
 
     def combine(inner: st.SearchStrategy) -> st.SearchStrategy:
         of_several = [connective for connective in connectives if connective != "not"]
-        choices = [st.tuples(st.just(connective), *[inner] * count) for connective in of_several for count in (1, 2, 3)]
+        choices = [
+            st.tuples(st.just(connective), *[inner] * count)
+            for connective in of_several
+            for count in (1, 2, 3)
+        ]
         if "not" in connectives:
             choices.append(st.tuples(st.just("not"), inner))
         return st.one_of(choices)

@@ -13,11 +13,25 @@ FAST = ("--method", "cpa", "--eps", "0.1", "--seconds", "1000")
 def test_the_certificate_is_that_of_the_library(capsys, tmp_path):
     net = tmp_path / "net.npz"
     figure = tmp_path / "wave.svg"
-    words = ["approximate", "sin(6*x) + x", "--box=0,1", *FAST, "--out", str(net), "--figure", str(figure), "--json"]
+    words = [
+        "approximate",
+        "sin(6*x) + x",
+        "--box=0,1",
+        *FAST,
+        "--out",
+        str(net),
+        "--figure",
+        str(figure),
+        "--json",
+    ]
     assert run(words) == 0
     told = json.loads(capsys.readouterr().out)
     made = ft.approximate("sin(6*x) + x", (0, 1), 0.1, method="cpa")
-    assert told["certified"] == made.certified.hi and told["neurons"] == made.neurons and told["reached"]
+    assert (
+        told["certified"] == made.certified.hi
+        and told["neurons"] == made.neurons
+        and told["reached"]
+    )
     assert ft.load(net).description.widths == made.network.widths  # type: ignore[union-attr]
     assert figure.exists() and (tmp_path / "wave-2.svg").exists()
 

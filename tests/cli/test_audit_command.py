@@ -39,7 +39,10 @@ def folder(tmp_path, monkeypatch) -> Path:
     scale = np.array([2.0, 0.5, 4.0, 1.0])
     first, last = one.layers
     copy = Description(
-        (Dense(first.weight * scale[:, None], first.bias * scale, "relu"), Dense(last.weight / scale, last.bias))
+        (
+            Dense(first.weight * scale[:, None], first.bias * scale, "relu"),
+            Dense(last.weight / scale, last.bias),
+        )
     )
     other = Description((first, Dense(last.weight + 0.25, last.bias)))
     for name, net in (("one", one), ("copy", copy), ("other", other)):
@@ -50,7 +53,9 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def test_the_page_and_the_document_beside_it_say_the_same(capsys, folder):
-    code, out, err = words(capsys, "audit", "one.npz", "--data", "data.npz", "--out", "report.html", *FEW)
+    code, out, err = words(
+        capsys, "audit", "one.npz", "--data", "data.npz", "--out", "report.html", *FEW
+    )
     assert code == 0 and "Accuracy" in out and "report: report.html" in out and err == ""
     text = Path("report.json").read_text()
     jsonschema.Draft202012Validator(schema()).validate(json.loads(text))
@@ -67,13 +72,18 @@ def test_the_page_and_the_document_beside_it_say_the_same(capsys, folder):
         assert part in page, part
     facts = {f["name"]: f["value"] for s in json.loads(text)["sections"] for f in s["facts"]}
     assert facts["parameters"]["lo"] == 22 and "<script" not in page
-    assert json.loads(text)["asked"]["only"] == [FEW[1]] and json.loads(text)["asked"]["budget"] == 1800.0
+    assert (
+        json.loads(text)["asked"]["only"] == [FEW[1]]
+        and json.loads(text)["asked"]["budget"] == 1800.0
+    )
 
 
 def test_thresholds_forms_and_exit_codes(capsys, folder, without_workers, monkeypatch):
     few = ("audit", "one.npz", "--data", "data.npz", "--only", "test-error", *PATIENT)
     assert words(capsys, *few, "--require", "accuracy >= 0")[0] == 0
-    code, out, _ = words(capsys, *few, "--require", "accuracy > 1", "--format", "markdown,junit,sarif")
+    code, out, _ = words(
+        capsys, *few, "--require", "accuracy > 1", "--format", "markdown,junit,sarif"
+    )
     assert code == 1 and "missed" in out
     assert all(Path(f"report.{suffix}").exists() for suffix in ("md", "xml", "sarif"))
     Path("pyproject.toml").write_text('[tool.ftheta.audit]\nrequire = ["dead_neurons == 0"]\n')
@@ -89,13 +99,23 @@ def test_json_is_the_document(capsys, folder, without_workers):
     code, out, _ = words(capsys, "audit", "one.npz", "--json", *FEW)
     document = json.loads(out)
     assert code == 0 and document["document"] == "audit" and [r["id"] for r in document["results"]]
-    assert {s["id"]: s["remedy"] for s in document["skipped"]} == {"test-error": "add --data with x and y"}
+    assert {s["id"]: s["remedy"] for s in document["skipped"]} == {
+        "test-error": "add --data with x and y"
+    }
     assert to_json(from_json(out)) == out.strip()
 
 
 def test_exit_codes_are_for_build_servers(capsys, folder, without_workers):
-    assert words(capsys, "audit", "one.npz", "--only", "depth-conventions", "--strict", *PATIENT)[0] == 0
-    assert words(capsys, "audit", "one.npz", "--only", "degenerate-activations", "--strict", *PATIENT)[0] == 3
+    assert (
+        words(capsys, "audit", "one.npz", "--only", "depth-conventions", "--strict", *PATIENT)[0]
+        == 0
+    )
+    assert (
+        words(capsys, "audit", "one.npz", "--only", "degenerate-activations", "--strict", *PATIENT)[
+            0
+        ]
+        == 3
+    )
     assert words(capsys, "audit", "one.npz", "--only", "test-error", "--strict")[0] == 3
     assert words(capsys, "audit", "one.npz", "--only", "test-error")[0] == 0
 
@@ -115,7 +135,9 @@ def test_exit_codes_are_for_build_servers(capsys, folder, without_workers):
         (("--require", "acuracy > 0.5"), 2, "did you mean accuracy"),
     ],
 )
-def test_wrong_words_are_explained_before_any_work(capsys, folder, without_workers, arguments, code, part):
+def test_wrong_words_are_explained_before_any_work(
+    capsys, folder, without_workers, arguments, code, part
+):
     got, out, err = words(capsys, "audit", "one.onnx", *arguments)
     assert got == code and part.lower() in err.lower() and out == "" and "Traceback" not in err
 
@@ -125,15 +147,22 @@ DATA = {
     "nan.npz": ({"x": np.array([[1.0, np.nan]])}, "x[0, 1]"),
     "words.npz": ({"x": np.array([["a", "b"]])}, "real numbers"),
     "none.npz": ({"x": np.zeros((0, 2))}, "non-empty"),
-    "labels.npz": ({"x": np.zeros((3, 2)), "y": np.array([0, 1, 7])}, "labels from 0 to 7, 2 outputs"),
+    "labels.npz": (
+        {"x": np.zeros((3, 2)), "y": np.array([0, 1, 7])},
+        "labels from 0 to 7, 2 outputs",
+    ),
     "short.npz": ({"x": np.zeros((3, 2)), "y": np.array([0, 1])}, "3 rows, 2 labels"),
 }
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_data_that_cannot_be_used_are_named_and_the_rest_is_found(capsys, folder, without_workers, name):
+def test_data_that_cannot_be_used_are_named_and_the_rest_is_found(
+    capsys, folder, without_workers, name
+):
     np.savez(name, **DATA[name][0])
-    code, out, err = words(capsys, "audit", "one.npz", "--data", name, "--only", "counts,test-error", *PATIENT)
+    code, out, err = words(
+        capsys, "audit", "one.npz", "--data", name, "--only", "counts,test-error", *PATIENT
+    )
     assert code == 4 and DATA[name][1] in err and "Traceback" not in err
     assert "PROBLEM  The data cannot be used" in out and "parameters 22" in " ".join(out.split())
 
@@ -142,24 +171,40 @@ def test_data_that_cannot_be_used_are_a_finding_of_every_form(capsys, folder):
     """With workers; and without its data the network is what it is without them."""
     np.savez("wide.npz", **DATA["wide.npz"][0])
     few = ("--only", "counts,test-error", *PATIENT)
-    code, out, err = words(capsys, "audit", "one.npz", "--data", "wide.npz", "--json", "--out", "r.html", *few)
+    code, out, err = words(
+        capsys, "audit", "one.npz", "--data", "wide.npz", "--json", "--out", "r.html", *few
+    )
     audit = from_json(out)
     assert isinstance(audit, Audit) and code == 4 and DATA["wide.npz"][1] in err
     assert [(f.severity.value, f.rule) for f in audit.findings] == [("problem", "unusable-data")]
-    assert DATA["wide.npz"][1] in audit.findings[0].says and DATA["wide.npz"][1] in Path("r.html").read_text()
+    assert (
+        DATA["wide.npz"][1] in audit.findings[0].says
+        and DATA["wide.npz"][1] in Path("r.html").read_text()
+    )
     _, alone, _ = words(capsys, "audit", "one.npz", "--json", *few)
     assert audit.sections == from_json(alone).sections and audit.sections[0].facts  # type: ignore[union-attr]
 
 
 def test_training_data_that_cannot_be_used_cost_the_others_nothing(capsys, folder, without_workers):
     np.savez("short.npz", **DATA["short.npz"][0])
-    arguments = ("--data", "data.npz", "--train", "short.npz", "--against", "other.npz", "--only", "test-error")
+    arguments = (
+        "--data",
+        "data.npz",
+        "--train",
+        "short.npz",
+        "--against",
+        "other.npz",
+        "--only",
+        "test-error",
+    )
     code, out, err = words(capsys, "audit", "one.npz", *arguments, *PATIENT)
     assert code == 4 and "The training data cannot be used" in err and "3 rows, 2 labels" in err
     assert "The training data cannot be used" in out and "accuracy on the data" in out
 
 
-def test_a_network_that_raises_on_its_data_is_a_finding(capsys, folder, without_workers, monkeypatch):
+def test_a_network_that_raises_on_its_data_is_a_finding(
+    capsys, folder, without_workers, monkeypatch
+):
     Path("strict_nets.py").write_text("""
 import jax, numpy as np, ftheta as ft
 def ensure(x):
@@ -184,9 +229,17 @@ strict = ft.Network.of(call, (2,))
     assert "internal error" not in out
 
 
-def test_a_name_of_data_that_names_nothing_is_explained_before_any_work(capsys, folder, without_workers):
+def test_a_name_of_data_that_names_nothing_is_explained_before_any_work(
+    capsys, folder, without_workers
+):
     code, out, err = words(capsys, "audit", "one.npz", "--data", "dat.npz")
-    assert code == 4 and out == "" and "no such file" in err and "did you mean" in err and "data.npz" in err
+    assert (
+        code == 4
+        and out == ""
+        and "no such file" in err
+        and "did you mean" in err
+        and "data.npz" in err
+    )
 
 
 def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, without_workers):
@@ -202,22 +255,34 @@ def test_files_that_are_no_networks_are_refused_with_a_remedy(capsys, folder, wi
     for name, (data, remedy) in files.items():
         Path(name).write_bytes(data)
         code, out, err = words(capsys, "audit", name)
-        assert code == 4 and name in err and remedy in err and out == "" and "Traceback" not in err, (name, err)
+        assert (
+            code == 4 and name in err and remedy in err and out == "" and "Traceback" not in err
+        ), (name, err)
 
 
-def test_what_was_found_is_shown_where_the_report_cannot_be_written(capsys, folder, without_workers, monkeypatch):
+def test_what_was_found_is_shown_where_the_report_cannot_be_written(
+    capsys, folder, without_workers, monkeypatch
+):
     def full(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    code, out, err = words(capsys, "audit", "one.npz", "--only", "counts", "--json", "--out", "r.html", *PATIENT)
+    code, out, err = words(
+        capsys, "audit", "one.npz", "--only", "counts", "--json", "--out", "r.html", *PATIENT
+    )
     assert code == 2 and json.loads(out)["document"] == "audit" and "No space left" in err
 
 
 def test_until_ends_the_network_earlier(capsys, folder, without_workers):
-    code, out, _ = words(capsys, "audit", "one.onnx", "--until", "relu0", "--only", "counts", "--json", *PATIENT)
+    code, out, _ = words(
+        capsys, "audit", "one.onnx", "--until", "relu0", "--only", "counts", "--json", *PATIENT
+    )
     document = json.loads(out)
-    assert code == 0 and dict(map(tuple, document["facts"]))["output"] == "4" and document["asked"]["until"] == "relu0"
+    assert (
+        code == 0
+        and dict(map(tuple, document["facts"]))["output"] == "4"
+        and document["asked"]["until"] == "relu0"
+    )
 
 
 def test_labels_may_have_another_name(capsys, folder, without_workers):
@@ -228,7 +293,9 @@ def test_labels_may_have_another_name(capsys, folder, without_workers):
     for words_ in (("--data", "data.npz"), ("--data", "named.npz", "--labels", "target")):
         code, out, _ = words(capsys, "audit", "one.npz", *words_, *few)
         assert code == 0
-        documents.append({f["name"]: f["value"]["lo"] for f in json.loads(out)["sections"][0]["facts"]})
+        documents.append(
+            {f["name"]: f["value"]["lo"] for f in json.loads(out)["sections"][0]["facts"]}
+        )
     assert documents[0] == documents[1] and "accuracy on the data" in documents[0]
 
 
@@ -244,9 +311,15 @@ def test_a_rescaled_copy_is_proved_to_be_the_same_function(capsys, folder, witho
     assert code == 0 and facts_of(document)["equality"] == "proved: equal normal forms"
     changes = {c["name"]: c for c in document["changes"]}
     assert (
-        changes["path norm, the same for all copies"]["same"] and not changes["squared norm of the parameters"]["same"]
+        changes["path norm, the same for all copies"]["same"]
+        and not changes["squared norm of the parameters"]["same"]
     )
-    verdict = {"section": "Verdicts", "name": "depth-conventions", "before": "proved", "after": "proved"}
+    verdict = {
+        "section": "Verdicts",
+        "name": "depth-conventions",
+        "before": "proved",
+        "after": "proved",
+    }
     assert changes["depth-conventions"] == verdict | {"same": True, "note": ""}
 
 
@@ -257,14 +330,23 @@ def test_another_network_is_told_apart_by_a_witness(capsys, folder, without_work
     assert code == 0 and facts_of(document)["equality"].startswith("refuted")
     x = np.load("data.npz")["x"]
     nets: list[Any] = [ft.load(name).description for name in ("one.npz", "other.npz")]  # type: ignore[union-attr]
-    gap = max(np.abs(np.subtract(*(np.asarray(net.apply(net.params, row)) for net in nets))).max() for row in x)
+    gap = max(
+        np.abs(np.subtract(*(np.asarray(net.apply(net.params, row)) for net in nets))).max()
+        for row in x
+    )
     assert facts_of(document)["largest difference of an output"]["lo"] == pytest.approx(gap)
-    guesses = [np.argmax([np.asarray(net.apply(net.params, row)) for row in x], axis=1) for net in nets]
+    guesses = [
+        np.argmax([np.asarray(net.apply(net.params, row)) for row in x], axis=1) for net in nets
+    ]
     flips = int((guesses[0] != guesses[1]).sum())
     assert facts_of(document)["predictions that changed"]["lo"] == flips
     assert [f["rule"] for f in document["findings"]][-1] == "flips"
     page = Path("both.html").read_text()
-    assert "other.npz against one.npz" in page and "--against one.npz" in page and "accuracy on the data" in page
+    assert (
+        "other.npz against one.npz" in page
+        and "--against one.npz" in page
+        and "accuracy on the data" in page
+    )
     assert "other.npz against one.npz" in out
 
 
@@ -297,7 +379,9 @@ def test_ctrl_c_keeps_what_is_done_and_writes_the_report(folder, whole_group):
     flag = folder / "begun"
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PLANTED_FLAG": str(flag)}
     started = [sys.executable, "-c", CUT]
-    process = subprocess.Popen(started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True)
+    process = subprocess.Popen(
+        started, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True
+    )
     events = [flag, folder / "done", folder / "described"]
     while not all(event.exists() for event in events) and process.poll() is None:
         time.sleep(0.02)
@@ -305,8 +389,13 @@ def test_ctrl_c_keeps_what_is_done_and_writes_the_report(folder, whole_group):
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130 and b"Traceback" not in err, err
     document = json.loads(Path("report.json").read_text())
-    assert document["interrupted"] and [f["name"] for s in document["sections"] for f in s["facts"]] == ["drawn"]
+    assert document["interrupted"] and [
+        f["name"] for s in document["sections"] for f in s["facts"]
+    ] == ["drawn"]
     assert {s["id"]: s["reason"] for s in document["skipped"]} == dict.fromkeys(
         ["waits", "slow", "busy"], "interrupted"
     )
-    assert "interrupted: this is what was done until then" in Path("report.html").read_text() and b"interrupted" in out
+    assert (
+        "interrupted: this is what was done until then" in Path("report.html").read_text()
+        and b"interrupted" in out
+    )

@@ -16,7 +16,10 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("networks")
     for name, slope in (("a", 1.0), ("b", 1.25)):
         W = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-        write(ReluNetwork.dense([W, [[slope, -1.0, 1.0]]], [np.zeros(3), np.zeros(1)]), folder / f"{name}.onnx")
+        write(
+            ReluNetwork.dense([W, [[slope, -1.0, 1.0]]], [np.zeros(3), np.zeros(1)]),
+            folder / f"{name}.onnx",
+        )
     return str(folder / "a.onnx"), str(folder / "b.onnx")
 
 

@@ -40,7 +40,14 @@ def test_list_of_a_chapter_names_only_that_chapter(capsys):
 
 def test_show_prints_statement_hypotheses_knobs_and_errata(capsys):
     code, out, _ = words(capsys, "show", "gd_strongly_convex")
-    for part in ("τ", "kappa", "condition number", "nesterov2018", "broken on purpose", "Murari's slides print"):
+    for part in (
+        "τ",
+        "kappa",
+        "condition number",
+        "nesterov2018",
+        "broken on purpose",
+        "Murari's slides print",
+    ):
         assert part in out, part
     assert code == 0
 
@@ -56,7 +63,11 @@ def test_check_prints_json_that_parses_strictly(capsys):
 
     code, out, _ = words(capsys, "check", "gd-strongly-convex", "--json")
     document = json.loads(out, parse_constant=refuse)
-    assert code == 0 and document["verdict"] == "certified" and document["provenance"]["knobs"]["kappa"] == 10
+    assert (
+        code == 0
+        and document["verdict"] == "certified"
+        and document["provenance"]["knobs"]["kappa"] == 10
+    )
 
 
 def test_the_misprinted_hat_is_refuted_without_refuting_the_theorem(capsys):
@@ -95,7 +106,9 @@ def test_the_worked_example_shows_values_adjoints_and_the_gradient(capsys):
         (("frobnicate",), 2, "Available commands"),
     ],
 )
-def test_bad_words_give_a_clear_error_and_the_right_exit_code(capsys, without_workers, arguments, code, part):
+def test_bad_words_give_a_clear_error_and_the_right_exit_code(
+    capsys, without_workers, arguments, code, part
+):
     got, out, err = words(capsys, *arguments)
     assert got == code and part.lower() in err.lower() and "Traceback" not in err and out == ""
     got, out, err = words(capsys, *arguments, "--json")
@@ -115,7 +128,13 @@ def test_broken_subject_files_are_named_and_exit_with_4(capsys, tmp_path):
     (tmp_path / "words.doc").write_text("hello")
     cases = {
         write(tmp_path / "nan.npz", W0=np.array([[1, np.nan]]), b0=np.zeros(1)): "not finite",
-        write(tmp_path / "shapes.npz", W0=np.ones((3, 2)), b0=np.zeros(3), W1=np.ones((1, 4)), b1=np.zeros(1)): "chain",
+        write(
+            tmp_path / "shapes.npz",
+            W0=np.ones((3, 2)),
+            b0=np.zeros(3),
+            W1=np.ones((1, 4)),
+            b1=np.zeros(1),
+        ): "chain",
         write(tmp_path / "bias.npz", W0=eye, b0=np.zeros(3)): "bias",
         write(tmp_path / "gap.npz", W0=eye, W2=eye): "gap",
         write(tmp_path / "pickle.npz", W0=np.array([object()], dtype=object)): "cannot be read",
@@ -157,15 +176,21 @@ def test_save_writes_every_format(capsys, tmp_path, suffix):
 def test_an_audit_writes_a_report_and_json(capsys, without_workers, tmp_path):
     page = tmp_path / "report.html"
     few = ("--only", "depth-conventions,activation-zoo", "--budget", "30m")
-    code, out, err = words(capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page), *few)
+    code, out, err = words(
+        capsys, "audit", "digits-mlp", "--data", "digits-test", "--out", str(page), *few
+    )
     assert code == 0 and page.is_file() and "depth-conventions" in out, err
     code, out, _ = words(capsys, "audit", "digits-mlp", "--json", *few)
-    assert code == 0 and {"depth-conventions", "activation-zoo"} <= {r["id"] for r in json.loads(out)["results"]}
+    assert code == 0 and {"depth-conventions", "activation-zoo"} <= {
+        r["id"] for r in json.loads(out)["results"]
+    }
 
 
 def test_data_of_the_wrong_shape_are_refused(capsys, without_workers, tmp_path):
     path = write(tmp_path / "rows.npz", x=np.ones((5, 3)))
-    code, _, err = words(capsys, "audit", "digits-mlp", "--data", path, "--only", "counts", "--budget", "30m")
+    code, _, err = words(
+        capsys, "audit", "digits-mlp", "--data", path, "--only", "counts", "--budget", "30m"
+    )
     assert code == 4 and "do not fit" in err and "(64,)" in err
 
 
@@ -194,18 +219,29 @@ def test_interrupting_a_run_says_so_and_leaves_no_traceback(tmp_path):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
-    assert process.returncode == 130 and "interrupted" in err and "Traceback" not in err and out == ""
+    assert (
+        process.returncode == 130 and "interrupted" in err and "Traceback" not in err and out == ""
+    )
 
 
 def test_a_closed_pipe_is_no_error():
     done = subprocess.run(
-        f"{sys.executable} -m ftheta list --json | head -1", shell=True, capture_output=True, text=True
+        f"{sys.executable} -m ftheta list --json | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
     )
-    assert done.stdout.startswith("[") and "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+    assert (
+        done.stdout.startswith("[")
+        and "Traceback" not in done.stderr
+        and "BrokenPipe" not in done.stderr
+    )
 
 
 def test_no_color_is_obeyed():
-    done = subprocess.run([*FTHETA, "list"], capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
+    done = subprocess.run(
+        [*FTHETA, "list"], capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"}
+    )
     assert "\x1b[" not in done.stdout
 
 
@@ -227,7 +263,9 @@ def test_the_line_that_repeats_a_check_names_the_files_it_was_given(capsys, tmp_
     result = from_json(out)
     assert isinstance(result, Result)
     again = shlex.split(command(result))[1:]
-    assert again[again.index("--on") + 1] == str(net) and again[again.index("--data") + 1] == str(rows)
+    assert again[again.index("--on") + 1] == str(net) and again[again.index("--data") + 1] == str(
+        rows
+    )
     _, repeated, _ = words(capsys, *again, "--json")
     assert json.loads(repeated)["numbers"] == json.loads(out)["numbers"]
 

@@ -12,7 +12,10 @@ FAST = "hat-function"
 def test_a_theorem_becomes_figures_of_every_kind(tmp_path, capsys):
     suffixes = ("pdf", "svg", "png", "csv", "tex", "html")
     paths = [tmp_path / f"f.{suffix}" for suffix in suffixes]
-    assert run(["figure", FAST, "--width", "84mm", *(w for p in paths for w in ("--out", str(p)))]) == 0
+    assert (
+        run(["figure", FAST, "--width", "84mm", *(w for p in paths for w in ("--out", str(p)))])
+        == 0
+    )
     assert capsys.readouterr().out.split() == [str(p) for p in paths]
     assert 'width="3.3071in"' in (tmp_path / "f.svg").read_text()
     assert "width=3.30709in" in (tmp_path / "f.tex").read_text()
@@ -24,7 +27,19 @@ def test_a_chart_is_chosen_by_its_number_or_the_beginning_of_its_title(tmp_path)
     by_number = tmp_path / "by_number.csv"
     by_title = tmp_path / "by_title.csv"
     assert run(["figure", str(saved), "--chart", "2", "--out", str(by_number)]) == 0
-    assert run(["figure", str(saved), "--chart", result.charts[1].title[:12].upper(), "--out", str(by_title)]) == 0
+    assert (
+        run(
+            [
+                "figure",
+                str(saved),
+                "--chart",
+                result.charts[1].title[:12].upper(),
+                "--out",
+                str(by_title),
+            ]
+        )
+        == 0
+    )
     (expected,) = save(result.charts[1], tmp_path / "expected.csv")
     assert by_number.read_text() == by_title.read_text() == expected.read_text()
 

@@ -19,7 +19,9 @@ def table(tmp_path):
 @pytest.mark.parametrize("kind", ["coupling", "exact", "diffusion"])
 def test_new_rows_have_the_columns_and_the_place_of_the_old_ones(table, tmp_path, kind, capsys):
     out = tmp_path / "new.csv"
-    assert run(["generate", str(table), "--n", "80", "--kind", kind, "--out", str(out), "--json"]) == 0
+    assert (
+        run(["generate", str(table), "--n", "80", "--kind", kind, "--out", str(out), "--json"]) == 0
+    )
     assert json.loads(capsys.readouterr().out)["rows"] == 80
     assert out.read_text().startswith("u,v\n")
     made = np.loadtxt(out, delimiter=",", skiprows=1)

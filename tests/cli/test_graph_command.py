@@ -24,11 +24,15 @@ def test_json_has_every_node_and_the_page_has_the_table_and_the_graph(capsys, tm
     page = tmp_path / "worked.html"
     code, out, _ = words(capsys, "graph", WORKED, "--at", "t1=1,t2=2", "--json", "--out", str(page))
     found = json.loads(out)
-    assert code == 0 and found["gradient"] == pytest.approx({"t1": 20.6891558433, "t2": 9.8088584253}, abs=1e-9)
+    assert code == 0 and found["gradient"] == pytest.approx(
+        {"t1": 20.6891558433, "t2": 9.8088584253}, abs=1e-9
+    )
     assert [n["node"] for n in found["nodes"]] == ["t1", "t2", "x3", "x4", "x5", "x6", "x7"]
     text = page.read_text()
     assert "<svg" in text and "local partials" in text and "<script" not in text
-    code, _, _ = words(capsys, "graph", WORKED, "--at", "t1=1,t2=2", "--out", str(tmp_path / "worked.svg"))
+    code, _, _ = words(
+        capsys, "graph", WORKED, "--at", "t1=1,t2=2", "--out", str(tmp_path / "worked.svg")
+    )
     assert code == 0 and (tmp_path / "worked.svg").read_text().startswith("<svg")
 
 
@@ -54,7 +58,16 @@ def test_bad_words_give_a_clear_error(capsys, arguments, part):
 
 def test_a_theorem_takes_an_expression_as_its_subject(capsys):
     code, out, _ = words(
-        capsys, "check", "worked-example-graph", "--on", "sin(x)*y", "--theta1", "0", "--theta2", "0.5", "--json"
+        capsys,
+        "check",
+        "worked-example-graph",
+        "--on",
+        "sin(x)*y",
+        "--theta1",
+        "0",
+        "--theta2",
+        "0.5",
+        "--json",
     )
     assert code == 0 and json.loads(out)["numbers"]["∂x"]["lo"] == pytest.approx(0.5)
     code, _, err = words(capsys, "check", "worked-example-graph", "--on", "sin(x)**")

@@ -36,7 +36,9 @@ def ended(body: str) -> tuple[int, str, str]:
     """A process that does this under the watch; `heeded` is printed where the interrupt arrives."""
     body = textwrap.indent(textwrap.dedent(body), "    ")
     script = f"{PRELUDE}\ntry:\n{body}\nexcept KeyboardInterrupt:\n    print('heeded')\n"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120
+    )
     return done.returncode, done.stdout.strip(), done.stderr
 
 
@@ -207,7 +209,9 @@ def test_two_signals_of_one_press_are_one_press():
 
 def test_a_process_that_ignores_ctrl_c_goes_on_doing_so():
     script = PRELUDE.replace("default_int_handler", "SIG_IGN") + "press(); run_on(0.2)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "ran on")
 
 

@@ -27,7 +27,9 @@ def test_json_holds_both_ends_and_the_witness(capsys, tmp_path):
     assert picture.read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize("words", [["--norm", "3"], ["--box=1"], ["--box=1,0"], ["--budget", "never"]])
+@pytest.mark.parametrize(
+    "words", [["--norm", "3"], ["--box=1"], ["--box=1,0"], ["--budget", "never"]]
+)
 def test_what_is_wrong_is_refused_with_exit_code_2(words, capsys):
     assert run([*SHORT[:2], *words]) == 2
     assert "ftheta:" in capsys.readouterr().err

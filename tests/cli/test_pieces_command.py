@@ -31,7 +31,12 @@ def test_slices_through_rows_have_the_pieces_that_the_library_counts(capsys, row
 
 def test_a_box_is_the_same_in_every_input_and_budgets_are_heeded(capsys, tmp_path):
     rng = np.random.default_rng(0)
-    np.savez(tmp_path / "net.npz", W0=rng.normal(size=(9, 2)), b0=rng.normal(size=9), W1=rng.normal(size=(1, 9)))
+    np.savez(
+        tmp_path / "net.npz",
+        W0=rng.normal(size=(9, 2)),
+        b0=rng.normal(size=9),
+        W1=rng.normal(size=(1, 9)),
+    )
     net = load(tmp_path / "net.npz")
     count = count_pieces(from_description(net.description), Box([-3, -3], [3, 3]))  # type: ignore[union-attr]
     assert told(capsys, str(tmp_path / "net.npz"), "--box=-3,3")["pieces"]["hi"] == count.hi
@@ -41,7 +46,16 @@ def test_a_box_is_the_same_in_every_input_and_budgets_are_heeded(capsys, tmp_pat
 
 @pytest.mark.parametrize("colour", ["slope", "active", "output", "region", "class"])
 def test_pictures_are_written_with_the_decision_boundary_over_them(tmp_path, capsys, colour):
-    words = ["digits-mlp", "--data", "digits-test", "--through", "0,7,15", "--colour", colour, "--boundary"]
+    words = [
+        "digits-mlp",
+        "--data",
+        "digits-test",
+        "--through",
+        "0,7,15",
+        "--colour",
+        colour,
+        "--boundary",
+    ]
     assert run(["pieces", *words, "--out", str(tmp_path / "regions.svg")]) == 0
     drawn = (tmp_path / "regions.svg").read_text(encoding="utf-8")
     assert drawn.count('stroke="#ffffff"') == 1 and "pieces" in drawn
@@ -55,9 +69,23 @@ def test_pictures_are_written_with_the_decision_boundary_over_them(tmp_path, cap
         (["digits-mlp", "--data", "digits-test", "--through", "0,1,99999"], 4, "not so many rows"),
         (["digits-mlp", "--data", "digits-test", "--through", "0,0,1"], 2, ""),
         (["digits-mlp", "--box", "1"], 2, "two numbers"),
-        (["digits-mlp", "--data", "digits-test", "--through", "0,1", "--out", "x.doc"], 2, "kind of file"),
         (
-            ["digits-mlp", "--data", "digits-test", "--through", "0,7,15", "--out", "x.svg", "--colour", "red"],
+            ["digits-mlp", "--data", "digits-test", "--through", "0,1", "--out", "x.doc"],
+            2,
+            "kind of file",
+        ),
+        (
+            [
+                "digits-mlp",
+                "--data",
+                "digits-test",
+                "--through",
+                "0,7,15",
+                "--out",
+                "x.svg",
+                "--colour",
+                "red",
+            ],
             2,
             "colour",
         ),

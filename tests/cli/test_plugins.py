@@ -124,7 +124,9 @@ def test_an_id_of_ours_is_refused_with_both_names(site):
     install_skeleton(site, "hat-function", "other-theorems")
     found = find_plugins(catalogue.own_theorems())
     assert not found.found
-    assert "other-theorems" in str(found.problems[0]) and "theorem of ftheta" in str(found.problems[0])
+    assert "other-theorems" in str(found.problems[0]) and "theorem of ftheta" in str(
+        found.problems[0]
+    )
 
 
 def test_an_id_that_two_packages_claim_is_given_to_neither(site):
@@ -139,16 +141,24 @@ def test_an_id_that_two_packages_claim_is_given_to_neither(site):
 
 def test_an_entry_point_may_name_a_list(site):
     install_skeleton(site, "product-and-mean", "other-theorems")
-    lister = "from other_theorems.product_and_mean import product_and_mean\nALL = [product_and_mean]\n"
-    (site / "other_theorems-2.5.dist-info" / "entry_points.txt").write_text(f"[{GROUP}]\nall = lister:ALL\n")
+    lister = (
+        "from other_theorems.product_and_mean import product_and_mean\nALL = [product_and_mean]\n"
+    )
+    (site / "other_theorems-2.5.dist-info" / "entry_points.txt").write_text(
+        f"[{GROUP}]\nall = lister:ALL\n"
+    )
     (site / "lister.py").write_text(lister)
     assert [p.theorem.id for p in find_plugins(()).found] == ["product-and-mean"]
 
 
 def test_without_plugins_nothing_is_imported_to_look_for_them():
-    code = "import sys, ftheta.catalogue as c; c.index(); print('importlib.metadata' in sys.modules)"
+    code = (
+        "import sys, ftheta.catalogue as c; c.index(); print('importlib.metadata' in sys.modules)"
+    )
     path = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=path, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "False"
 
 
@@ -161,10 +171,18 @@ def test_the_contract_names_everything_that_a_theorem_lacks(site):
     install_skeleton(site, "product-and-mean", "other-theorems")
     good = catalogue.theorem("product-and-mean")
     assert_theorem(good)
-    bad = replace(good, gist="no full stop", title="of $x$", presets={"broken on purpose": {}}, sources=())
+    bad = replace(
+        good, gist="no full stop", title="of $x$", presets={"broken on purpose": {}}, sources=()
+    )
     with pytest.raises(AssertionError) as told:
         assert_theorem(bad)
-    for words in ("gist=", "title=", "sources=", "textbook", "no hypothesis fails on the negative control"):
+    for words in (
+        "gist=",
+        "title=",
+        "sources=",
+        "textbook",
+        "no hypothesis fails on the negative control",
+    ):
         assert words in str(told.value)
 
 
@@ -176,7 +194,12 @@ def test_a_new_package_has_the_names_that_were_asked_for(tmp_path, monkeypatch):
     module = "ftheta-sum-of-squares/ftheta_sum_of_squares"
     assert {f"{module}/sum_of_squares.py", f"{module}/sum_of_squares.toml"} <= written
     assert not any(
-        "@" in (tmp_path / p).read_text().replace("@hypothesis(", "").replace("@theorem(", "").replace("@pytest.", "")
+        "@"
+        in (tmp_path / p)
+        .read_text()
+        .replace("@hypothesis(", "")
+        .replace("@theorem(", "")
+        .replace("@pytest.", "")
         for p in written
     )
 

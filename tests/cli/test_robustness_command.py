@@ -11,7 +11,9 @@ SHORT = ["robustness", "digits-mlp", "--data", "digits-test", "--budget", "10s"]
 
 def test_it_answers_and_draws(tmp_path, capsys):
     picture = tmp_path / "curves.svg"
-    assert run([*SHORT, "--rows", "6", "--eps", "0.02,0.001", "--figure", str(picture), "--json"]) == 0
+    assert (
+        run([*SHORT, "--rows", "6", "--eps", "0.02,0.001", "--figure", str(picture), "--json"]) == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["eps"] == [0.001, 0.02] and found["rows"] == 6
     assert all(c <= a for c, a in zip(found["certified"], found["attacked"]))

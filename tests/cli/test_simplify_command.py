@@ -29,7 +29,9 @@ def evaluate(path, x):
     return session.run(None, {session.get_inputs()[0].name: x.astype(wanted)})[0]
 
 
-@pytest.mark.parametrize("more", [[], ["--tolerance", "1e-4"], ["--tolerance", "0.2", "--precision", "float64"]])
+@pytest.mark.parametrize(
+    "more", [[], ["--tolerance", "1e-4"], ["--tolerance", "0.2", "--precision", "float64"]]
+)
 def test_the_file_is_smaller_and_computes_the_same_in_onnxruntime(model, more, capsys):
     words = ["simplify", str(model / "model.onnx"), "--box", str(model / "rows.npz")]
     assert run([*words, "--out", str(model / "small.onnx"), "--json", *more]) == 0
@@ -48,9 +50,17 @@ def test_the_file_is_smaller_and_computes_the_same_in_onnxruntime(model, more, c
 def test_networks_of_images_keep_their_shapes(tmp_path, first):
     rng = np.random.default_rng(0)
     wide = 48 if first == "Conv" else 36
-    tensors = {"K": rng.normal(size=(3, 1, 3, 3)), "W": rng.normal(size=(wide, 2)), "V": rng.normal(size=(2, 2))}
+    tensors = {
+        "K": rng.normal(size=(3, 1, 3, 3)),
+        "W": rng.normal(size=(wide, 2)),
+        "V": rng.normal(size=(2, 2)),
+    }
     nodes = [
-        *([graphs.node("Conv", "x", "K", out=["c"]), graphs.node("Relu", "c", out=["r"])] if first == "Conv" else []),
+        *(
+            [graphs.node("Conv", "x", "K", out=["c"]), graphs.node("Relu", "c", out=["r"])]
+            if first == "Conv"
+            else []
+        ),
         graphs.node("Flatten", "r" if first == "Conv" else "x", out=["f"]),
         graphs.node("Gemm", "f", "W", out=["h"]),
         graphs.node("Relu", "h", out=["p"]),
@@ -60,7 +70,9 @@ def test_networks_of_images_keep_their_shapes(tmp_path, first):
     path = tmp_path / "images.onnx"
     path.write_bytes(made.SerializeToString())
     out = tmp_path / "small.onnx"
-    assert run(["simplify", str(path), "--box=0.4,0.5", "--out", str(out), "--tolerance", "1e-3"]) == 0
+    assert (
+        run(["simplify", str(path), "--box=0.4,0.5", "--out", str(out), "--tolerance", "1e-3"]) == 0
+    )
     x = rng.uniform(0.4, 0.5, (5, 1, 6, 6)).astype(np.float32)
     assert np.abs(evaluate(out, x) - graphs.reference(made, x)).max() < 1.1e-3
 
@@ -104,7 +116,9 @@ def test_files_that_are_there_are_kept(model, capsys):
     assert (model / "model.onnx").read_bytes() == before
 
 
-def test_rows_that_are_not_finite_and_networks_that_are_not_piecewise_affine_are_refused(model, capsys):
+def test_rows_that_are_not_finite_and_networks_that_are_not_piecewise_affine_are_refused(
+    model, capsys
+):
     np.savez(model / "bad.npz", x=np.array([[0.0, 1.0, np.nan, 2.0]]))
     assert run(["simplify", str(model / "model.onnx"), "--box", str(model / "bad.npz")]) == 4
     ft.save(random_mlp(np.random.default_rng(0), (2, 4, 1), "tanh", bias=0.5), model / "smooth.npz")

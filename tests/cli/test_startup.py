@@ -21,7 +21,11 @@ def run(code: str, **environment: str) -> str:
     """What a new process prints."""
     own = {"PYTHONPATH": str(ROOT), **environment}
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **own}, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", code],
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
@@ -53,7 +57,9 @@ def test_an_easy_chain_is_verified_without_what_compiles_and_without_scipy(tmp_p
     from ftheta.relu.network import ReluNetwork
 
     rng = np.random.default_rng(0)
-    net = ReluNetwork.dense([rng.normal(size=(5, 2)), rng.normal(size=(1, 5))], [np.zeros(5), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [rng.normal(size=(5, 2)), rng.normal(size=(1, 5))], [np.zeros(5), np.zeros(1)]
+    )
     write(net, tmp_path / "net.onnx")
     names = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)"
     box = "".join(f"(assert (<= X_{i} 1.0))(assert (>= X_{i} -1.0))" for i in (0, 1))
@@ -70,7 +76,9 @@ print([name for name in {heavy!r} if name in sys.modules])
     assert run(code) == "[]"
 
 
-@pytest.mark.parametrize(("setting", "after"), [("", "float32"), ("1", "float64"), ("false", "float32")])
+@pytest.mark.parametrize(
+    ("setting", "after"), [("", "float32"), ("1", "float64"), ("false", "float32")]
+)
 def test_jax_computes_in_doubles_also_where_it_is_imported_inside_a_run(setting, after):
     code = """
 import sys
@@ -92,15 +100,28 @@ def test_with_jax_at_hand_doubles_end_with_the_block():
 
 def test_leaves_of_a_tree_are_those_of_jax():
     a = np.arange(3.0)
-    trees = [a, [(a, 1), (2.5, "word")], {"z": a, "b": [a, None]}, (a, {"k": (jax.numpy.ones(2), 3)}), None]
+    trees = [
+        a,
+        [(a, 1), (2.5, "word")],
+        {"z": a, "b": [a, None]},
+        (a, {"k": (jax.numpy.ones(2), 3)}),
+        None,
+    ]
     for tree in trees:
         for keep_none in (False, True):
-            expected = jax.tree.leaves(tree, is_leaf=(lambda part: part is None) if keep_none else None)
+            expected = jax.tree.leaves(
+                tree, is_leaf=(lambda part: part is None) if keep_none else None
+            )
             found = tree_leaves(tree, keep_none=keep_none)
-            assert len(found) == len(expected) and all(one is other for one, other in zip(found, expected))
+            assert len(found) == len(expected) and all(
+                one is other for one, other in zip(found, expected)
+            )
     assert is_array(a) and is_array(jax.numpy.ones(2)) and not is_array(2.0)
 
 
 def test_named_activations_are_the_functions_of_jax():
-    assert ACTIVATIONS["relu"].function is jax.nn.relu and ACTIVATIONS["tanh"].function is jax.numpy.tanh
+    assert (
+        ACTIVATIONS["relu"].function is jax.nn.relu
+        and ACTIVATIONS["tanh"].function is jax.numpy.tanh
+    )
     assert ACTIVATIONS["gelu"].function is ACTIVATIONS["gelu"].function

@@ -24,7 +24,11 @@ def shell(line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
 def test_an_answer_that_cannot_be_written_is_an_error_in_our_form(line):
     done = shell(f"{FTHETA} {line} > /dev/full")
     words = done.stderr.decode()
-    assert done.returncode == 2 and "Standard output cannot be written." in words and "No space left" in words
+    assert (
+        done.returncode == 2
+        and "Standard output cannot be written." in words
+        and "No space left" in words
+    )
     assert "Traceback" not in words and "Exception ignored" not in words
 
 
@@ -57,5 +61,8 @@ def test_names_that_are_not_utf_8_are_told(option):
 def test_a_name_that_is_not_utf_8_can_be_in_a_document(tmp_path):
     from ftheta.report.save import _write
 
-    path = _write(tmp_path / "document.json", json.dumps({"name": os.fsdecode(b"a\xff.npz")}, ensure_ascii=False))
+    path = _write(
+        tmp_path / "document.json",
+        json.dumps({"name": os.fsdecode(b"a\xff.npz")}, ensure_ascii=False),
+    )
     assert json.loads(path.read_text(encoding="utf-8"))["name"] == os.fsdecode(b"a\xff.npz")

@@ -8,7 +8,11 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = [place for place, item in enumerate(items) if HERE in item.path.parents and _theorem(item) is not None]
+    places = [
+        place
+        for place, item in enumerate(items)
+        if HERE in item.path.parents and _theorem(item) is not None
+    ]
     own = sorted((items[place] for place in places), key=lambda item: str(_theorem(item)))
     for place, item in zip(places, own):
         items[place] = item

@@ -29,7 +29,9 @@ def record(result: Result) -> dict[str, Any]:
         "claims": [_record_claim(judged) for judged in result.claims],
         "examples": [_record_claim(judged) for judged in result.examples],
         "as printed": [_record_claim(judged) for judged in result.as_printed],
-        "example numbers": {name: [number.lo, number.hi] for name, number in result.example_numbers.items()},
+        "example numbers": {
+            name: [number.lo, number.hi] for name, number in result.example_numbers.items()
+        },
         "numbers": {name: [number.lo, number.hi] for name, number in result.numbers.items()},
     }
 
@@ -37,7 +39,9 @@ def record(result: Result) -> dict[str, Any]:
 def _record_claim(judged: Any) -> dict[str, Any]:
     names = ("left", "right", "slope", "achieved", "wanted", "limit")
     sides = {name: getattr(judged.claim, name, None) for name in names}
-    known: dict[str, Any] = {name: [side.lo, side.hi] for name, side in sides.items() if isinstance(side, Enclosure)}
+    known: dict[str, Any] = {
+        name: [side.lo, side.hi] for name, side in sides.items() if isinstance(side, Enclosure)
+    }
     values = getattr(judged.claim, "values", ())
     if values:
         known["values"] = [[value.lo, value.hi] for value in values]
@@ -79,21 +83,28 @@ def _differences(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     ]
     lines += _changed_entries("hypothesis", old.get("checks", {}), new.get("checks", {}))
     lines += _changed_entries("number", old.get("numbers", {}), new.get("numbers", {}))
-    lines += _changed_entries("example number", old.get("example numbers", {}), new.get("example numbers", {}))
+    lines += _changed_entries(
+        "example number", old.get("example numbers", {}), new.get("example numbers", {})
+    )
     for field in ("claims", "examples", "as printed"):
         lines += _changed_entries(field, _by_text(old.get(field, [])), _by_text(new.get(field, [])))
     return lines
 
 
 def _by_text(claims: list[dict[str, Any]]) -> dict[str, Any]:
-    return {claim["what"]: {key: value for key, value in claim.items() if key != "what"} for claim in claims}
+    return {
+        claim["what"]: {key: value for key, value in claim.items() if key != "what"}
+        for claim in claims
+    }
 
 
 def _changed_entries(kind: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     gone = [f"{kind} gone: {name}" for name in old if name not in new]
     added = [f"{kind} new: {name}" for name in new if name not in old]
     changed = [
-        f"{kind} {name}: {old[name]} → {new[name]}" for name in old if name in new and not _same(old[name], new[name])
+        f"{kind} {name}: {old[name]} → {new[name]}"
+        for name in old
+        if name in new and not _same(old[name], new[name])
     ]
     return [*gone, *added, *changed]
 

@@ -26,7 +26,11 @@ _SLOW = {
         "thirty widths, five seeds",
         "weight decay",
     ],
-    "double-descent-random-features": ["fifty dimensions", "handwritten digits", "one-dimensional digits"],
+    "double-descent-random-features": [
+        "fifty dimensions",
+        "handwritten digits",
+        "one-dimensional digits",
+    ],
     "error-decomposition": ["at the edge", "many examples", "no noise"],
     "fem-basis-relu": ["in space", "scattered"],
     "flow-diffeomorphism": ["on the line"],

@@ -37,7 +37,11 @@ def table(rows: int, columns: int, classes: int, seed: int) -> Dataset:
 def wave(frequency: float) -> Target:
     spectrum = Spectrum.cosines(np.array([[frequency]]), np.array([1.0]), np.array([0.3]))
     return Target(
-        f"cos({frequency:g}x + 0.3)", lambda x: jnp.cos(frequency * x + 0.3), (0.0,), (1.0,), spectrum=spectrum
+        f"cos({frequency:g}x + 0.3)",
+        lambda x: jnp.cos(frequency * x + 0.3),
+        (0.0,),
+        (1.0,),
+        spectrum=spectrum,
     )
 
 
@@ -47,7 +51,9 @@ def bowl(curvatures: tuple[float, ...], seed: int) -> Training:
 
 
 def cloud(points: int, seed: int) -> Measure:
-    return Measure.empirical(f"{points} points", np.random.default_rng(seed).normal(size=(points, 2)))
+    return Measure.empirical(
+        f"{points} points", np.random.default_rng(seed).normal(size=(points, 2))
+    )
 
 
 SUBJECTS: Mapping[type, Pair] = {

@@ -40,7 +40,9 @@ def test_the_catalogue_is_read_only():
         theorems()["x"] = None  # type: ignore[index]
 
 
-@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["show", "hat-function"], ["--help"], ["doctor"]])
+@pytest.mark.parametrize(
+    "words", [["list"], ["list", "--json"], ["show", "hat-function"], ["--help"], ["doctor"]]
+)
 def test_light_commands_import_neither_jax_nor_numpy(words):
     code = (
         f"import sys; from ftheta.cli import run; code = run({words!r}); assert code == 0\n"

@@ -85,7 +85,9 @@ def test_the_id_is_one_of_the_catalogue_or_begins_with_one(theorem: Theorem):
 @each_theorem
 def test_the_statement_has_mathematics_and_the_title_is_plain(theorem: Theorem):
     mathematical = re.search(r"\$.+\$", theorem.statement, re.DOTALL)
-    assert mathematical, "the docstring of the function is the statement: write its formulas between $ signs"
+    assert mathematical, (
+        "the docstring of the function is the statement: write its formulas between $ signs"
+    )
     assert theorem.statement.count("$") % 2 == 0, "a $ sign is missing in the docstring"
     assert theorem.title and "$" not in theorem.title, "give title= without formulas"
 
@@ -94,8 +96,12 @@ def test_the_statement_has_mathematics_and_the_title_is_plain(theorem: Theorem):
 def test_the_gist_is_a_plain_sentence_and_the_theorems_to_see_exist(theorem: Theorem):
     plain = theorem.gist.endswith(".") and "$" not in theorem.gist
     assert plain, "give gist=, one plain sentence without formulas: what it says and why one cares"
-    assert theorem.see_also and theorem.id not in theorem.see_also, "give see_also=, ids of other theorems"
-    assert not set(theorem.see_also) - theorems().keys(), "see_also= names theorems that do not exist"
+    assert theorem.see_also and theorem.id not in theorem.see_also, (
+        "give see_also=, ids of other theorems"
+    )
+    assert not set(theorem.see_also) - theorems().keys(), (
+        "see_also= names theorems that do not exist"
+    )
 
 
 @each_theorem
@@ -109,7 +115,9 @@ def test_every_source_is_a_seed_or_in_the_bibliography(theorem: Theorem):
 def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(theorem: Theorem):
     for setting in theorem.settings:
         assert setting.knob.says, f"{setting.name}: say its meaning, Knob(lo, hi, 'meaning')"
-        has_range = setting.knob.choices or setting.type == "bool" or setting.knob.lo < setting.knob.hi
+        has_range = (
+            setting.knob.choices or setting.type == "bool" or setting.knob.lo < setting.knob.hi
+        )
         assert has_range, f"{setting.name}: give it a range, Knob(lo, hi, 'meaning'), or choices="
         assert setting.parse(setting.default) == setting.default
 
@@ -118,7 +126,9 @@ def test_each_knob_has_a_range_a_plain_meaning_and_a_default_within_its_limits(t
 def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem):
     of_adapters = [adapter.needs for adapter in theorem.adapters if adapter.needs is not None]
     for hypothesis in (*theorem.assumes, *of_adapters):
-        assert hypothesis.says and hypothesis.remedy, f"{hypothesis.name}: say what it asks, and its remedy="
+        assert hypothesis.says and hypothesis.remedy, (
+            f"{hypothesis.name}: say what it asks, and its remedy="
+        )
 
 
 @unhurried
@@ -126,7 +136,9 @@ def test_every_hypothesis_says_what_it_asks_and_how_to_meet_it(theorem: Theorem)
 def test_the_default_run_holds_or_is_inconclusive_and_shows_something(theorem: Theorem):
     result = default_result(theorem.id)
     assert result.verdict not in (Verdict.REFUTED, Verdict.INAPPLICABLE), result.summary
-    assert result.claims and result.charts and result.summary, "Evidence has claims, at least one chart and a summary"
+    assert result.claims and result.charts and result.summary, (
+        "Evidence has claims, at least one chart and a summary"
+    )
     assert stands(result), "a claim or an example is contradicted"
 
 
@@ -162,9 +174,13 @@ def test_the_breaker_is_inapplicable_and_refuted_when_forced(theorem: Theorem):
             "give breaks_on=, a subject on which a hypothesis fails, or say why not: unbreakable="
         )
         return
-    assert run(theorem, breaker=True).verdict is Verdict.INAPPLICABLE, "no hypothesis fails on the negative control"
+    assert run(theorem, breaker=True).verdict is Verdict.INAPPLICABLE, (
+        "no hypothesis fails on the negative control"
+    )
     forced = run(theorem, breaker=True, force=True, examples=False)
-    refuted = forced.verdict is Verdict.REFUTED or (theorem.unbreakable and forced.verdict is Verdict.INAPPLICABLE)
+    refuted = forced.verdict is Verdict.REFUTED or (
+        theorem.unbreakable and forced.verdict is Verdict.INAPPLICABLE
+    )
     assert refuted, (
         "forced on the negative control, a claim must be refuted: by exact numbers, or by a Witness whose sides are "
         "evaluated again with outward rounding. If none can be, say why: unbreakable="
@@ -185,9 +201,13 @@ def test_every_preset_runs(theorem: Theorem, name: str):
 
 @each_theorem
 def test_there_is_a_textbook_preset_and_a_broken_one(theorem: Theorem):
-    assert theorem.presets.get("textbook") == {}, 'the default is a preset too: presets={"textbook": {}, …}'
+    assert theorem.presets.get("textbook") == {}, (
+        'the default is a preset too: presets={"textbook": {}, …}'
+    )
     broken = BROKEN in theorem.presets or theorem.unbreakable
-    assert broken, f'knobs that break a hypothesis are the preset "{BROKEN}"; if there are none, say why: unbreakable='
+    assert broken, (
+        f'knobs that break a hypothesis are the preset "{BROKEN}"; if there are none, say why: unbreakable='
+    )
 
 
 @unhurried
@@ -213,19 +233,25 @@ def test_every_chart_has_labels_that_latex_can_read(theorem: Theorem):
             source = str(render(chart, "tex"))
         except UsageError:  # it has no axes, or such as PGFPlots has not
             continue
-        named = re.findall(r"label=\{(.*)\},$|addlegendentry\{(.*)\}$|yticklabels=\{(.*)\},$", source, re.MULTILINE)
+        named = re.findall(
+            r"label=\{(.*)\},$|addlegendentry\{(.*)\}$|yticklabels=\{(.*)\},$", source, re.MULTILINE
+        )
         for words in ("".join(found) for found in named):
             bare = re.sub(r"\\[{}]", "", words)
             assert bare.count("{") == bare.count("}"), words
             assert all(UNREAD not in mathml(formula) for formula in formulas(words)), words
-            assert not re.search(r"[\u0370-\u03ff\u2070-\u20ff\u2100-\u2bff\U0001d400-\U0001d7ff]", words), words
+            assert not re.search(
+                r"[\u0370-\u03ff\u2070-\u20ff\u2100-\u2bff\U0001d400-\U0001d7ff]", words
+            ), words
 
 
 def numbers_with(theorem: Theorem, reference: Reference) -> dict[str, Enclosure]:
     """All numbers of a run with the knobs of a reference; those of examples where it speaks of them."""
     usual = default_result(theorem.id)
     examples = not reference.expected.keys() <= usual.numbers.keys()
-    run_anyway = [knobs for name, knobs in theorem.presets.items() if (theorem.id, name) not in STUDIES]
+    run_anyway = [
+        knobs for name, knobs in theorem.presets.items() if (theorem.id, name) not in STUDIES
+    ]
     if reference.knobs in run_anyway:
         result = result_with(theorem.id, **reference.knobs)
     else:

@@ -10,7 +10,18 @@ import pytest
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import Task
 from ftheta.catalogue import theorem
-from ftheta.logic import Axis, Curves, Enclosure, Evidence, Examples, Identity, Result, Table, Theorem, Verdict
+from ftheta.logic import (
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Identity,
+    Result,
+    Table,
+    Theorem,
+    Verdict,
+)
 from ftheta.running import run
 
 from .subjects import mlp
@@ -42,7 +53,9 @@ def test_an_example_never_changes_the_verdict(claim, example, verdict):
     (judged,) = result.examples
     assert judged.judgement.verdict is (Verdict.PROVED if example is TRUE else Verdict.REFUTED)
     assert result.charts == (CHART,) and result.tables == (TABLE,)
-    assert result.example_numbers == {"a worked number": Enclosure.equal(7.0)} and not result.numbers
+    assert (
+        result.example_numbers == {"a worked number": Enclosure.equal(7.0)} and not result.numbers
+    )
 
 
 def test_examples_are_not_computed_where_they_are_not_shown():
@@ -72,7 +85,9 @@ def test_an_audit_computes_no_examples(monkeypatch):
     def watched(*args, **knobs) -> Evidence:
         return replace(measure(*args, **knobs), examples=examples)
 
-    monkeypatch.setattr(module, "lipschitz_bounds", replace(module.lipschitz_bounds, measure=watched))
+    monkeypatch.setattr(
+        module, "lipschitz_bounds", replace(module.lipschitz_bounds, measure=watched)
+    )
     task = Task("lipschitz-bounds", "robustness", module.__name__, "lipschitz_bounds", ())
     outcome = perform(task, [mlp((2, 5, 4, 3), 1)], 0)
     assert isinstance(outcome, Result) and outcome.claims and not outcome.examples and not calls

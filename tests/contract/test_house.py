@@ -10,7 +10,11 @@ PACKAGE = ROOT / "ftheta"
 
 def test_jaxs_graph_types_are_touched_in_two_files():
     door = re.compile(r"jax\.extend|jax\.core|from jax import core|jax\._src|jax\.interpreters")
-    found = {p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py") if door.search(p.read_text())}
+    found = {
+        p.relative_to(PACKAGE).as_posix()
+        for p in PACKAGE.rglob("*.py")
+        if door.search(p.read_text())
+    }
     assert found == {"graph/compiling.py", "graph/jaxprs.py"}
 
 
@@ -22,7 +26,9 @@ def test_files_stay_readable():
 
 def test_nothing_is_fetched_at_run_time():
     # XML namespaces and the names of JSON Schema dialects are names, not places; the lab knows its own address
-    names = re.compile(r"https?://(www\.w3\.org|json-schema\.org|json\.schemastore\.org|vega\.github\.io/schema)")
+    names = re.compile(
+        r"https?://(www\.w3\.org|json-schema\.org|json\.schemastore\.org|vega\.github\.io/schema)"
+    )
     own = re.compile(r'f"http://\{\w+')
     for path in (p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".css", ".html", ".js"}):
         text = names.sub("", path.read_text(encoding="utf-8"))
@@ -34,8 +40,14 @@ def test_nothing_is_fetched_at_run_time():
 def test_no_file_handed_in_is_unpickled_or_executed():
     """Pickles travel between the processes of one run, through pipes, and nowhere else."""
     between = {"processes/framing.py", "auditing/subjects.py"}
-    risky = re.compile(r"pickle\.loads?\(|Unpickler|(?<![.\w])eval\(|\bexec\(|allow_pickle=True|torch\.load\(")
-    found = {p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*.py") if risky.search(p.read_text())}
+    risky = re.compile(
+        r"pickle\.loads?\(|Unpickler|(?<![.\w])eval\(|\bexec\(|allow_pickle=True|torch\.load\("
+    )
+    found = {
+        p.relative_to(PACKAGE).as_posix()
+        for p in PACKAGE.rglob("*.py")
+        if risky.search(p.read_text())
+    }
     assert found <= between
 
 
@@ -52,4 +64,6 @@ def test_every_hypothesis_that_is_proved_says_why():
             if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "Finding":
                 place = places.get(call.func.attr)
                 assert place is None or len(call.args) > place, f"{path}:{call.lineno}"
-                assert place is None or ast.unparse(call.args[place]) not in ("''", "note"), f"{path}:{call.lineno}"
+                assert place is None or ast.unparse(call.args[place]) not in ("''", "note"), (
+                    f"{path}:{call.lineno}"
+                )

@@ -32,7 +32,9 @@ def test_every_claim_and_chart_belongs_to_a_part_of_the_statement(theorem: Theor
     beginnings = [words for part in parts for words in part["claims"]]
     stated = [judged.claim.what for judged in result.claims]
     for what in stated:
-        assert sum(what.startswith(words) for words in beginnings) == 1, f"name the part that “{what}” checks"
+        assert sum(what.startswith(words) for words in beginnings) == 1, (
+            f"name the part that “{what}” checks"
+        )
     assert all(any(what.startswith(words) for what in stated) for words in beginnings)
     titles = sorted(title for part in parts for title in part["charts"])
     assert titles == sorted(chart.title for chart in result.charts), "name each chart in one part"

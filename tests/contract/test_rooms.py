@@ -11,9 +11,31 @@ import ftheta
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = {"AtMost", "Identity", "Rate", "Converges", "Exists", "Evidence"}
-CHARTS = {"Curves", "Bars", "Heatmap", "Histogram", "Points", "Regions", "Diagram", "Motion", "Dag", "draw_curves"}
+CHARTS = {
+    "Curves",
+    "Bars",
+    "Heatmap",
+    "Histogram",
+    "Points",
+    "Regions",
+    "Diagram",
+    "Motion",
+    "Dag",
+    "draw_curves",
+}
 BUILDERS = ("theorems", "auditing", "logic", "report", "running")
-PUBLIC = ("__main__", "auditing", "catalogue", "checking", "cli", "lab", "report", "running", "subjects", "verifying")
+PUBLIC = (
+    "__main__",
+    "auditing",
+    "catalogue",
+    "checking",
+    "cli",
+    "lab",
+    "report",
+    "running",
+    "subjects",
+    "verifying",
+)
 
 # what `ft.graph`, `ft.pieces`, `ft.approximate`, `ft.lipschitz` and `ft.robustness` hand to a user can draw itself
 DRAWS_ITSELF = {
@@ -94,12 +116,18 @@ def test_claims_and_charts_are_built_in_theorems_and_in_the_audit():
 
 
 def test_a_core_serves_two_theorems_the_audit_or_the_public_interface():
-    theorems = {module for module in modules() if module.startswith("ftheta.theorems.") and module.count(".") == 3}
+    theorems = {
+        module
+        for module in modules()
+        if module.startswith("ftheta.theorems.") and module.count(".") == 3
+    }
     entries = [module for module in modules() if room(module) in PUBLIC]
     public = reach([*entries, *ftheta._HOME.values()])
     users = Counter[str]()
     for theorem in theorems:
-        own = [module for module in modules() if module == theorem or module.startswith(f"{theorem}.")]
+        own = [
+            module for module in modules() if module == theorem or module.startswith(f"{theorem}.")
+        ]
         users.update(reach(own))
     alone = [m for m, n in users.items() if n == 1 and m not in public and room(m) != "theorems"]
     assert not alone, alone

@@ -22,7 +22,10 @@ def is_quick(theorem: Theorem, kind: type) -> bool:
 
 PAIRS = [
     pytest.param(
-        theorem, kind, id=f"{theorem.id}-{kind.__name__}", marks=[pytest.mark.nightly] * (not is_quick(theorem, kind))
+        theorem,
+        kind,
+        id=f"{theorem.id}-{kind.__name__}",
+        marks=[pytest.mark.nightly] * (not is_quick(theorem, kind)),
     )
     for theorem in theorems().values()
     for kind in theorem.takes
@@ -64,8 +67,21 @@ def test_no_claim_is_the_same_on_two_subjects(theorem: Theorem, kind: type):
 
 @pytest.mark.nightly
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("theorem", [t for t in theorems().values() if t.same_for_all], ids=lambda t: t.id)
+@pytest.mark.parametrize(
+    "theorem", [t for t in theorems().values() if t.same_for_all], ids=lambda t: t.id
+)
 def test_every_reason_is_about_a_claim_that_is_the_same(theorem: Theorem):
-    same = [claim for kind in theorem.takes if kind in SUBJECTS for claim in same_claims(theorem.id, kind)]
-    idle = [beginning for beginning in theorem.same_for_all if not any(c.startswith(beginning) for c in same)]
-    assert not idle, f"differ on two subjects, or are not claimed: take them out of same_for_all: {idle}"
+    same = [
+        claim
+        for kind in theorem.takes
+        if kind in SUBJECTS
+        for claim in same_claims(theorem.id, kind)
+    ]
+    idle = [
+        beginning
+        for beginning in theorem.same_for_all
+        if not any(c.startswith(beginning) for c in same)
+    ]
+    assert not idle, (
+        f"differ on two subjects, or are not claimed: take them out of same_for_all: {idle}"
+    )

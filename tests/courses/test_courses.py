@@ -50,7 +50,9 @@ def test_a_course_has_the_theorems_whose_sources_name_it(name):
     found = built_in_courses()[name]
     ids = [page.theorem for page in found.pages]
     assert found.source in references()
-    assert sorted(ids) == sorted(id for id, entry in index().items() if found.source in entry["sources"])
+    assert sorted(ids) == sorted(
+        id for id, entry in index().items() if found.source in entry["sources"]
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -68,7 +70,9 @@ def _answers():
 
 @pytest.mark.parametrize("exercise", list(_answers()))
 def test_the_answer_of_an_exercise_is_what_its_run_gives(exercise: Exercise):
-    result = check(exercise.theorem, preset=exercise.preset or None, force=exercise.force, **exercise.knobs)
+    result = check(
+        exercise.theorem, preset=exercise.preset or None, force=exercise.force, **exercise.knobs
+    )
     assert not differences(exercise, result)
 
 
@@ -86,7 +90,9 @@ def test_a_wrong_answer_is_told(own):
     assert exercise is not None
     result = check("hat-function", preset="broken on purpose")
     told = differences(exercise, result)
-    assert "the verdict is inapplicable, stated: proved" in told and any("hidden neurons" in words for words in told)
+    assert "the verdict is inapplicable, stated: proved" in told and any(
+        "hidden neurons" in words for words in told
+    )
     wrong = exercise.model_copy(update={"numbers": {"hidden neurons": 4.0}})
     assert differences(wrong, check("hat-function")) == ["hidden neurons is 3, stated: 4"]
 
@@ -101,15 +107,25 @@ def test_a_course_of_ones_own_is_read_from_its_file(own):
 
 
 def test_a_section_may_take_the_rest_of_a_chapter():
-    data = {"title": "All", "section": [{"title": "Risk", "chapters": ["risk"], "page": [{"theorem": "loss-zoo"}]}]}
+    data = {
+        "title": "All",
+        "section": [{"title": "Risk", "chapters": ["risk"], "page": [{"theorem": "loss-zoo"}]}],
+    }
     ids = [page.theorem for page in Course.model_validate(data).pages]
-    assert ids[0] == "loss-zoo" and sorted(ids) == sorted(i for i, e in index().items() if e["chapter"] == "risk")
+    assert ids[0] == "loss-zoo" and sorted(ids) == sorted(
+        i for i, e in index().items() if e["chapter"] == "risk"
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ('theorem = "gd-strongly-convex"', 'theorem = "gd-strongly-konvex"', 13, "did you mean gd-strongly-convex"),
+        (
+            'theorem = "gd-strongly-convex"',
+            'theorem = "gd-strongly-konvex"',
+            13,
+            "did you mean gd-strongly-convex",
+        ),
         ('preset = "ill-conditioned"', 'preset = "ill"', 12, "ill-conditioned"),
         ("steps = 50", "stepz = 50", 12, "--steps"),
         ('quote = "a few words"', f'quote = "{"word " * 13}"', 6, "at most 12 words"),
@@ -127,7 +143,8 @@ def test_a_mistake_in_a_file_is_told_with_its_line(own, old, new, line, words):
 
 
 @pytest.mark.parametrize(
-    "content", [b"title = ", b"\xff\xfe", b"# " + b"x" * (1 << 20), b"", b"title = 'x'\nsection = 3"]
+    "content",
+    [b"title = ", b"\xff\xfe", b"# " + b"x" * (1 << 20), b"", b"title = 'x'\nsection = 3"],
 )
 def test_a_file_that_is_no_course_is_refused(own, content):
     own.write_bytes(content)
@@ -147,15 +164,24 @@ def test_the_command_lists_walks_and_prints(own, tmp_path, capsys):
     assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == list(NAMES)
     assert run(["course", str(own), "--answers"]) == 0
     walked = capsys.readouterr().out
-    assert "1. First" in walked and "hidden neurons = 3" in walked and "--preset ill-conditioned --steps 50" in walked
+    assert (
+        "1. First" in walked
+        and "hidden neurons = 3" in walked
+        and "--preset ill-conditioned --steps 50" in walked
+    )
     assert run(["course", str(own), "2"]) == 2
     assert run(["course", "murari", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["sections"][2]["exercise"]["python"] == "ft.check('gd-strongly-convex', kappa=100)"
+    assert (
+        document["sections"][2]["exercise"]["python"] == "ft.check('gd-strongly-convex', kappa=100)"
+    )
     page = tmp_path / "out.html"
     assert run(["course", "murari", "--print", str(page)]) == 0
     written = page.read_text(encoding="utf-8")
-    assert written.count("<article") == len(list(built_in_courses()["murari"].pages)) and "<script" not in written
+    assert (
+        written.count("<article") == len(list(built_in_courses()["murari"].pages))
+        and "<script" not in written
+    )
     assert run(["course", "murari", "--print", "out.pdf"]) == 2
 
 

@@ -17,7 +17,16 @@ from ftheta.logic import SubjectError, UsageError
 
 from ..thoroughness import max_examples
 
-RANDOM = ("moons", "circles", "spirals", "blobs", "xor", "checkerboard", "teacher-student", "gaussian-design")
+RANDOM = (
+    "moons",
+    "circles",
+    "spirals",
+    "blobs",
+    "xor",
+    "checkerboard",
+    "teacher-student",
+    "gaussian-design",
+)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -67,12 +76,18 @@ def test_mnist1d_is_the_published_set():
     found = dataset("mnist1d")
     assert found.x.shape == (5000, 40) and np.bincount(found.y).tolist() == [500] * 10
     assert found.y[:10].tolist() == [2, 6, 4, 5, 6, 6, 6, 0, 3, 1]
-    assert found.x[0, :4] == pytest.approx([-0.33200567, -0.47191037, -0.77869708, -1.00974083], abs=1e-8)
+    assert found.x[0, :4] == pytest.approx(
+        [-0.33200567, -0.47191037, -0.77869708, -1.00974083], abs=1e-8
+    )
     assert found.x.mean() == pytest.approx(0, abs=1e-12) and found.x.std() == pytest.approx(1)
 
 
 def test_mnist1d_is_what_its_package_makes(monkeypatch):
-    for module in ("requests", "matplotlib", "matplotlib.pyplot"):  # it imports them and does not need them
+    for module in (
+        "requests",
+        "matplotlib",
+        "matplotlib.pyplot",
+    ):  # it imports them and does not need them
         if module not in sys.modules:
             monkeypatch.setitem(sys.modules, module, ModuleType(module))
     peer = pytest.importorskip("mnist1d.data")
@@ -109,13 +124,17 @@ def test_xor_and_checkerboard_are_labelled_by_their_squares():
     xor = dataset("xor")
     board = dataset("checkerboard", fields=2)
     assert ((np.sign(xor.x).prod(1) < 0) == xor.y).all()
-    assert ((np.sign(board.x).prod(1) < 0) == board.y).all()  # two by two fields are the signs again
+    assert (
+        (np.sign(board.x).prod(1) < 0) == board.y
+    ).all()  # two by two fields are the signs again
 
 
 def test_the_truth_of_the_models_makes_their_targets():
     line = dataset("gaussian-design", noise=0.0, signal=2.0)
     taught = dataset("teacher-student", activation="tanh")
-    assert np.allclose(line.x @ line.truth["beta"], line.y) and np.linalg.norm(line.truth["beta"]) == pytest.approx(2)
+    assert np.allclose(line.x @ line.truth["beta"], line.y) and np.linalg.norm(
+        line.truth["beta"]
+    ) == pytest.approx(2)
     W = taught.truth["W"]
     a = taught.truth["a"]
     assert np.allclose(np.tanh(taught.x @ W.T) @ a / np.sqrt(len(a)), taught.y)
@@ -129,11 +148,19 @@ def test_the_truth_of_the_models_makes_their_targets():
 
 def test_the_modular_tables_are_the_operations():
     for p in (5, 7):
-        for operation, value in (("a+b", lambda a, b: a + b), ("a^3+ab", lambda a, b: a**3 + a * b)):
+        for operation, value in (
+            ("a+b", lambda a, b: a + b),
+            ("a^3+ab", lambda a, b: a**3 + a * b),
+        ):
             found = dataset("modular", p=p, operation=operation)
-            assert [value(int(a), int(b)) % p for a, b in found.x] == found.y.tolist() and len(found) == p * p
+            assert [value(int(a), int(b)) % p for a, b in found.x] == found.y.tolist() and len(
+                found
+            ) == p * p
         quotient = dataset("modular", p=p, operation="a/b")
-        assert len(quotient) == p * (p - 1) and ((quotient.y * quotient.x[:, 1] - quotient.x[:, 0]) % p == 0).all()
+        assert (
+            len(quotient) == p * (p - 1)
+            and ((quotient.y * quotient.x[:, 1] - quotient.x[:, 0]) % p == 0).all()
+        )
     assert len(dataset("modular")) == 9409
 
 
@@ -146,10 +173,16 @@ def test_the_group_tables_satisfy_the_axioms(of, order):
     left = table[table]
     right = table[:, table]
     assert np.array_equal(left, right)
-    unit = [e for e in range(order) if (table[e] == np.arange(order)).all() and (table[:, e] == np.arange(order)).all()]
+    unit = [
+        e
+        for e in range(order)
+        if (table[e] == np.arange(order)).all() and (table[:, e] == np.arange(order)).all()
+    ]
     assert len(unit) == 1 and np.array_equal(table, table.T) == (of == "Z7")
     if of == "Q8":  # it has one element of order two, the dihedral group of eight elements has five
-        assert (np.diag(table) == unit[0]).sum() == 2 and (np.diag(group_table("D4")[1]) == 0).sum() == 6
+        assert (np.diag(table) == unit[0]).sum() == 2 and (
+            np.diag(group_table("D4")[1]) == 0
+        ).sum() == 6
 
 
 def test_any_operation_is_data():
@@ -191,14 +224,18 @@ def test_names_that_are_close_are_suggested():
 
 
 @max_examples(60)
-@given(st.lists(st.integers(0, 4), min_size=2, max_size=60), st.floats(0.05, 0.95), st.integers(0, 99))
+@given(
+    st.lists(st.integers(0, 4), min_size=2, max_size=60), st.floats(0.05, 0.95), st.integers(0, 99)
+)
 def test_a_split_is_disjoint_complete_and_stratified(labels, share, seed):
     labels = np.array(labels)
     for stratify in (None, labels):
         parts = split(len(labels), test=share, seed=seed, stratify=stratify)
         assert sorted(np.concatenate(parts).tolist()) == list(range(len(labels)))
         assert len(parts.test) == min(max(round(share * len(labels)), 1), len(labels) - 1)
-        assert np.array_equal(parts.test, split(len(labels), test=share, seed=seed, stratify=stratify).test)
+        assert np.array_equal(
+            parts.test, split(len(labels), test=share, seed=seed, stratify=stratify).test
+        )
     for c in np.unique(labels):
         expected = (labels == c).sum() * len(parts.test) / len(labels)
         assert abs((labels[parts.test] == c).sum() - expected) < 1
@@ -207,7 +244,9 @@ def test_a_split_is_disjoint_complete_and_stratified(labels, share, seed):
 def test_rows_in_both_parts_are_found():
     train = np.array([[1.0, 2.0], [0.0, 3.0], [5.0, 5.0]])
     test = np.array([[7, 7], [0, 3], [2, 1]])
-    assert shared_rows(test, train).tolist() == [1] and shared_rows(train, test * -1.0).tolist() == []
+    assert (
+        shared_rows(test, train).tolist() == [1] and shared_rows(train, test * -1.0).tolist() == []
+    )
     assert shared_rows(np.array([[-0.0, 3.0]]), train).tolist() == [0]
     with pytest.raises(UsageError):
         shared_rows(train, train[:, :1])
@@ -221,8 +260,13 @@ def test_rows_in_both_parts_are_found():
 def test_names_are_subjects_of_the_commands(capsys):
     from ftheta.cli import run
 
-    assert run(["fit", "moons,n=40", "--loss", "cross-entropy", "--widths", "4", "--steps", "3"]) == 0
+    assert (
+        run(["fit", "moons,n=40", "--loss", "cross-entropy", "--widths", "4", "--steps", "3"]) == 0
+    )
     assert "moons,n=40 (40 rows)" in capsys.readouterr().out
-    assert run(["check", "double-descent", "--on", "gaussian-design,n=40,d=30", "--n", "10"]) in (0, 3)
+    assert run(["check", "double-descent", "--on", "gaussian-design,n=40,d=30", "--n", "10"]) in (
+        0,
+        3,
+    )
     assert "gaussian-design,n=40,d=30" in capsys.readouterr().out
     assert run(["fit", "moons,n=x"]) == 2

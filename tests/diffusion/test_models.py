@@ -42,7 +42,9 @@ def test_a_denoiser_from_the_score_is_the_posterior_mean():
 
 def test_a_constant_error_of_the_score_integrates_to_its_square_times_the_time():
     law = Mixture(np.array([[-1.0], [1.0]]), np.full(2, 0.5), 0.25)
-    found = score_error(law, lambda t, x: law.score_at(t, x) + 0.1, 0.01, 4.0, np.random.default_rng(0))
+    found = score_error(
+        law, lambda t, x: law.score_at(t, x) + 0.1, 0.01, 4.0, np.random.default_rng(0)
+    )
     assert found.middle == pytest.approx(0.01 * 3.99, rel=1e-6)
 
 
@@ -61,7 +63,9 @@ def test_a_score_is_given_with_its_data():
 
 
 @pytest.mark.parametrize(
-    "given", [{"sampler": "huen"}, {"schedule": "cosine"}, {"steps": 0}, {"spread": -1.0}], ids=lambda g: next(iter(g))
+    "given",
+    [{"sampler": "huen"}, {"schedule": "cosine"}, {"steps": 0}, {"spread": -1.0}],
+    ids=lambda g: next(iter(g)),
 )
 def test_bad_settings_are_refused(given):
     with pytest.raises(UsageError):
@@ -102,7 +106,9 @@ def test_the_spectral_gap_of_two_wells_is_that_of_a_matrix():
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("score", [lambda t, x: x * np.nan, lambda t, x: x[:, 0]], ids=["NaN", "another shape"])
+@pytest.mark.parametrize(
+    "score", [lambda t, x: x * np.nan, lambda t, x: x[:, 0]], ids=["NaN", "another shape"]
+)
 def test_a_score_that_is_none_is_refused(sampler, score):
     with pytest.raises(UsageError, match="score"):
         ft.diffuse(score, data=ROWS, sampler=sampler, steps=3).sample(4)
@@ -116,7 +122,11 @@ def test_rows_whose_squares_overflow_are_refused():
 @pytest.mark.parametrize(
     "score, start, words",
     [
-        (lambda x: -x[:, 0], np.zeros((3, 1)), "one row of the size of x"),  # would be broadcast to three columns
+        (
+            lambda x: -x[:, 0],
+            np.zeros((3, 1)),
+            "one row of the size of x",
+        ),  # would be broadcast to three columns
         (lambda x: -x, [], "no rows"),
         (lambda x: -x, "start", "rows of numbers"),
     ],

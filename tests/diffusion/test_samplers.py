@@ -33,7 +33,14 @@ def test_the_error_falls_at_the_order_of_the_method(sample, order):
     errors = []
     for steps in (64, 128, 256):
         levels = np.geomspace(10.0, 0.05, steps + 1)
-        errors.append(abs(float(sample(GAUSSIAN.denoise, start, levels)[0, 0] - exact_end(start, 10.0, 0.05)[0, 0])))
+        errors.append(
+            abs(
+                float(
+                    sample(GAUSSIAN.denoise, start, levels)[0, 0]
+                    - exact_end(start, 10.0, 0.05)[0, 0]
+                )
+            )
+        )
     slopes = np.diff(np.log2(errors))
     assert slopes == pytest.approx(-order, abs=0.15)
 
@@ -49,7 +56,10 @@ def test_ddim_is_eulers_method_down_its_noise_levels():
 def test_ddpm_ends_with_the_variance_of_its_recursion():
     alphas = np.append(linear_alphas()[::-20], 1.0)
     made = sample_ddpm(
-        GAUSSIAN.denoise, np.random.default_rng(1).normal(size=(4000, 1)), alphas, np.random.default_rng(2)
+        GAUSSIAN.denoise,
+        np.random.default_rng(1).normal(size=(4000, 1)),
+        alphas,
+        np.random.default_rng(2),
     )
     v = 1.0
     for now, then in pairwise(alphas):

@@ -18,7 +18,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -28,7 +30,9 @@ def test_python_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     for i, block in enumerate(blocks(page, "python")):
         if ">>>" in block:
-            case = doctest.DocTestParser().get_doctest(block, names, f"{page.name}[{i}]", str(page), 0)
+            case = doctest.DocTestParser().get_doctest(
+                block, names, f"{page.name}[{i}]", str(page), 0
+            )
             runner.run(case, clear_globs=False)
             names |= case.globs
         else:
@@ -47,12 +51,17 @@ def write_files_of_the_pages(folder: Path) -> None:
     for name in ("net.onnx", "a.onnx", "b.onnx"):
         write(ReluNetwork.dense([np.eye(1), -np.eye(1)], [np.zeros(1), np.zeros(1)]), folder / name)
     asserted = "(assert (>= X_0 0))(assert (<= X_0 1))(assert (>= Y_0 2))"
-    (folder / "property.vnnlib").write_text(f"(declare-const X_0 Real)(declare-const Y_0 Real){asserted}")
+    (folder / "property.vnnlib").write_text(
+        f"(declare-const X_0 Real)(declare-const Y_0 Real){asserted}"
+    )
     declared = (
-        f"(declare-network {f} (declare-input {x} real [1,1]) (declare-output {y} real [1,1]))" for f, x, y in NAMES
+        f"(declare-network {f} (declare-input {x} real [1,1]) (declare-output {y} real [1,1]))"
+        for f, x, y in NAMES
     )
     asserted = "(assert (and (>= X[0,0] 0.0) (<= X[0,0] 1.0) (== V[0,0] X[0,0]) (> Y[0,0] (+ W[0,0] 1.0))))"
-    (folder / "query.vnnlib").write_text(f"(vnnlib-version <2.0>)\n{' '.join(declared)}\n{asserted}")
+    (folder / "query.vnnlib").write_text(
+        f"(vnnlib-version <2.0>)\n{' '.join(declared)}\n{asserted}"
+    )
     (folder / "instances.csv").write_text("net.onnx,property.vnnlib,20\n")
 
 

@@ -13,7 +13,11 @@ PAGE = ROOT / "docs" / "plugins.md"
 def test_the_page_does_what_it_says(tmp_path):
     """Line by line, each in a process of its own; what is installed goes to a folder of the test."""
     site = tmp_path / "site"
-    path = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])}
+    path = {
+        **os.environ,
+        "PYTEST_ADDOPTS": "",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)]),
+    }
     instead = {
         "ftheta": [sys.executable, "-m", "ftheta"],
         "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check"],
@@ -24,7 +28,9 @@ def test_the_page_does_what_it_says(tmp_path):
         program, *words = shlex.split(line)
         aside = ["--no-index", "--target", str(site)] if program == "pip" else []
         command = [*instead[program], *words, *aside]
-        done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=path, capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         printed[line] = done.stdout
     assert "product-and-mean" in printed["ftheta list --chapter my_theorems"]

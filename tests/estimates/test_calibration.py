@@ -36,7 +36,9 @@ def test_the_temperature_has_the_least_cross_entropy():
     def loss(log_t: float) -> float:
         return -log_softmax(steep / np.exp(log_t), axis=1)[np.arange(300), classes].mean()
 
-    best = np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x)
+    best = np.exp(
+        minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x
+    )
     assert fit_temperature(steep, classes) == pytest.approx(best, rel=1e-5)
     assert 2 < best < 4
 

@@ -27,7 +27,9 @@ chances = st.fractions(min_value=0, max_value=1, max_denominator=30)
 
 @given(st.integers(1, 60), chances, st.integers(-1, 62))
 def test_the_binomial_tail_encloses_the_rational_sum(n, q, k):
-    exact = sum((comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(max(k, 0), n + 1)), Fraction(0))
+    exact = sum(
+        (comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(max(k, 0), n + 1)), Fraction(0)
+    )
     ball = Enclosure.ball(binomial_tail(n, q, k))
     assert ball.lo <= exact <= ball.hi
     assert ball.width < 1e-15
@@ -35,17 +37,25 @@ def test_the_binomial_tail_encloses_the_rational_sum(n, q, k):
 
 @pytest.mark.parametrize("n, k", [(10**6, 501_500), (10**6, 499_000), (10**5, 50_700)])
 def test_the_binomial_tail_agrees_with_scipy_for_many_draws(n, k):
-    assert float(binomial_tail(n, Fraction(1, 2), k)) == pytest.approx(stats.binom.sf(k - 1, n, 0.5), rel=1e-9)
+    assert float(binomial_tail(n, Fraction(1, 2), k)) == pytest.approx(
+        stats.binom.sf(k - 1, n, 0.5), rel=1e-9
+    )
 
 
 @given(st.integers(1, 25), chances, st.floats(0.01, 1.5), st.integers(1, 5))
 def test_the_deviation_tail_encloses_the_sum_over_all_outcomes(n, q, radius, candidates):
     law = (
-        Law((Fraction(-1), Fraction(3)), (1 - q, q)) if 0 < q < 1 else Law((Fraction(3 if q else -1),), (Fraction(1),))
+        Law((Fraction(-1), Fraction(3)), (1 - q, q))
+        if 0 < q < 1
+        else Law((Fraction(3 if q else -1),), (Fraction(1),))
     )
     weights = {k: comb(n, k) * q**k * (1 - q) ** (n - k) for k in range(n + 1)}
-    below = sum((w for k, w in weights.items() if 4 * (q - Fraction(k, n)) > Fraction(radius)), Fraction(0))
-    above = sum((w for k, w in weights.items() if 4 * (Fraction(k, n) - q) > Fraction(radius)), Fraction(0))
+    below = sum(
+        (w for k, w in weights.items() if 4 * (q - Fraction(k, n)) > Fraction(radius)), Fraction(0)
+    )
+    above = sum(
+        (w for k, w in weights.items() if 4 * (Fraction(k, n) - q) > Fraction(radius)), Fraction(0)
+    )
     exact = 1 - (1 - below) ** candidates + above**candidates
     with ctx.workprec(160):
         found = deviation_tail(law, n, hoeffding_radius(1, 0.5, 1.0) * 0 + radius, candidates)
@@ -65,8 +75,12 @@ def test_a_selection_among_many_is_as_likely_to_stray_as_an_experiment_finds():
 
 @given(st.integers(1, 10**6), st.floats(1e-6, 0.9), st.floats(0.01, 100))
 def test_the_radii_are_their_formulas(n, delta, width):
-    assert float(hoeffding_radius(n, delta, width)) == pytest.approx(width * sqrt(log(2 / delta) / (2 * n)))
-    assert float(chebyshev_radius(n, delta, Fraction(width))) == pytest.approx(sqrt(width / (n * delta)))
+    assert float(hoeffding_radius(n, delta, width)) == pytest.approx(
+        width * sqrt(log(2 / delta) / (2 * n))
+    )
+    assert float(chebyshev_radius(n, delta, Fraction(width))) == pytest.approx(
+        sqrt(width / (n * delta))
+    )
 
 
 @given(st.integers(1, 400), chances, st.floats(0.001, 0.9))

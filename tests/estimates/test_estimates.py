@@ -8,13 +8,28 @@ from ftheta.estimates import binomial_interval, fit_rate, mean
 from ftheta.logic import Enclosure
 
 LAWS = {
-    "Bernoulli(0.01)": (lambda rng, n: (rng.random(n) < 0.01).astype(float), 0.01, 0.01 * 0.99, (0.0, 1.0)),
+    "Bernoulli(0.01)": (
+        lambda rng, n: (rng.random(n) < 0.01).astype(float),
+        0.01,
+        0.01 * 0.99,
+        (0.0, 1.0),
+    ),
     "Bernoulli(0.5)": (lambda rng, n: (rng.random(n) < 0.5).astype(float), 0.5, 0.25, (0.0, 1.0)),
     "uniform": (lambda rng, n: rng.random(n), 0.5, 1 / 12, (0.0, 1.0)),
     "beta(0.5, 0.5)": (lambda rng, n: rng.beta(0.5, 0.5, n), 0.5, 1 / 8, (0.0, 1.0)),
-    "two points": (lambda rng, n: np.where(rng.random(n) < 0.02, 50.0, -1.0), 0.02, 0.02 * 0.98 * 51**2, (-1.0, 50.0)),
+    "two points": (
+        lambda rng, n: np.where(rng.random(n) < 0.02, 50.0, -1.0),
+        0.02,
+        0.02 * 0.98 * 51**2,
+        (-1.0, 50.0),
+    ),
     "exponential": (lambda rng, n: rng.exponential(size=n), 1.0, 1.0, None),
-    "lognormal, σ = 2": (lambda rng, n: rng.lognormal(0, 2, n), np.exp(2), np.exp(4) * (np.exp(4) - 1), None),
+    "lognormal, σ = 2": (
+        lambda rng, n: rng.lognormal(0, 2, n),
+        np.exp(2),
+        np.exp(4) * (np.exp(4) - 1),
+        None,
+    ),
     "Student, 3 degrees": (lambda rng, n: rng.standard_t(3, n), 0.0, 3.0, None),
 }
 TRIALS = 300
@@ -23,7 +38,9 @@ FALSE_ALARM = 1e-9  # of one test of coverage
 
 def assert_covers(missed: int, trials: int, confidence: float) -> None:
     """Not rejected by the exact binomial test of "missed with probability at most 1 − confidence"."""
-    assert stats.binom.sf(missed - 1, trials, 1 - confidence) > FALSE_ALARM, f"{missed} of {trials} missed"
+    assert stats.binom.sf(missed - 1, trials, 1 - confidence) > FALSE_ALARM, (
+        f"{missed} of {trials} missed"
+    )
 
 
 @pytest.mark.parametrize("confidence", [0.8])
@@ -42,11 +59,15 @@ def test_the_mean_of_draws_in_a_known_interval_is_covered_as_often_as_stated(law
 def test_the_mean_of_draws_of_known_variance_is_covered_as_often_as_stated(law, n, confidence):
     draw, truth, variance, _ = LAWS[law]
     rng = np.random.default_rng(n)
-    missed = sum(truth not in mean(draw(rng, n), confidence, variance=variance) for _ in range(TRIALS))
+    missed = sum(
+        truth not in mean(draw(rng, n), confidence, variance=variance) for _ in range(TRIALS)
+    )
     assert_covers(missed, TRIALS, confidence)
 
 
-@pytest.mark.parametrize("law, n", [("Bernoulli(0.01)", 200), ("lognormal, σ = 2", 100), ("exponential", 30)])
+@pytest.mark.parametrize(
+    "law, n", [("Bernoulli(0.01)", 200), ("lognormal, σ = 2", 100), ("exponential", 30)]
+)
 def test_an_interval_by_the_central_limit_theorem_states_no_confidence(law, n):
     """These laws are missed far more often than once in a million; the interval does not claim otherwise."""
     draw, _, _, _ = LAWS[law]
@@ -68,7 +89,11 @@ def test_the_rate_of_misses_of_the_central_limit_theorem_is_what_makes_its_level
 def test_an_interval_moves_and_stretches_with_the_draws(seed, shift, scale):
     draws = np.random.default_rng(seed).random(40)
     plain = mean(draws, 0.9, within=(0.0, 1.0))
-    moved = mean(shift + scale * draws, 0.9, within=(shift - 1e-9 * abs(shift), shift + scale + 1e-9 * abs(shift)))
+    moved = mean(
+        shift + scale * draws,
+        0.9,
+        within=(shift - 1e-9 * abs(shift), shift + scale + 1e-9 * abs(shift)),
+    )
     close = 1e-5 * scale + 1e-8 * abs(shift)
     assert moved.lo == pytest.approx(shift + scale * plain.lo, abs=close)
     assert moved.hi == pytest.approx(shift + scale * plain.hi, abs=close)
@@ -133,7 +158,9 @@ def test_the_binomial_interval_agrees_with_scipys_exact_one(trials, data):
 def test_an_exact_power_law_gives_its_exponent(order, constant):
     scales = np.array([1.0, 2, 4, 8, 16])
     slope = fit_rate(scales, constant * scales**-order)
-    assert slope.lo == pytest.approx(-order, abs=1e-9) and slope.hi == pytest.approx(-order, abs=1e-9)
+    assert slope.lo == pytest.approx(-order, abs=1e-9) and slope.hi == pytest.approx(
+        -order, abs=1e-9
+    )
 
 
 @given(st.integers(0, 1000))
@@ -153,4 +180,7 @@ def test_a_rate_needs_three_positive_errors():
 
 
 def test_a_fitted_rate_says_what_its_level_rests_on():
-    assert fit_rate(np.array([1, 2, 3]), np.array([1.0, 0.4, 0.3])).assuming == "log errors Gaussian about a line"
+    assert (
+        fit_rate(np.array([1, 2, 3]), np.array([1.0, 0.4, 0.3])).assuming
+        == "log errors Gaussian about a line"
+    )

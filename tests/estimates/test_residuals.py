@@ -40,7 +40,8 @@ def test_independent_values_are_rejected_no_more_often_than_the_level():
     """400 tests at 5 %: more than 35 rejections have probability 0.2 %."""
     rng = np.random.default_rng(1)
     rejected = sum(
-        dependence_test(rng.standard_t(2, 25), rng.normal(size=(25, 2)), rng, 99).p <= 0.05 for _ in range(400)
+        dependence_test(rng.standard_t(2, 25), rng.normal(size=(25, 2)), rng, 99).p <= 0.05
+        for _ in range(400)
     )
     assert rejected <= 35
 
@@ -52,7 +53,9 @@ def test_constant_covariates_are_independent_of_everything():
 
 def test_sign_flips_agree_with_all_of_them():
     differences = np.array([0.3, 1.2, -0.4, 0.9, 0.8, 1.1, 0.2, 0.7, 1.5])
-    every = [abs(differences @ (2 * np.array([(k >> i) & 1 for i in range(9)]) - 1)) for k in range(512)]
+    every = [
+        abs(differences @ (2 * np.array([(k >> i) & 1 for i in range(9)]) - 1)) for k in range(512)
+    ]
     wanted = np.mean(np.array(every) >= abs(differences.sum()) - 1e-12)
     found = sign_flip_test(differences, np.random.default_rng(0), 19_999)
     assert found == pytest.approx(wanted, abs=5 * np.sqrt(wanted / 20_000) + 1e-4)
@@ -62,7 +65,9 @@ def test_equal_models_cannot_be_told_apart():
     assert sign_flip_test(np.zeros(30), np.random.default_rng(0)) == 1.0
 
 
-@pytest.mark.parametrize("n, level, place", [(9, 0.9, 9), (19, 0.9, 18), (99, 0.95, 95), (8, 0.9, None)])
+@pytest.mark.parametrize(
+    "n, level, place", [(9, 0.9, 9), (19, 0.9, 18), (99, 0.95, 95), (8, 0.9, None)]
+)
 def test_the_conformal_radius_is_an_order_statistic(n, level, place):
     found = conformal_radius(np.random.default_rng(0).permutation(n) + 1.0, level)
     assert found == (np.inf if place is None else place)

@@ -15,7 +15,9 @@ Y = RNG.normal(size=(25, 2))
 USUAL = energy_test(X, Y, np.random.default_rng(1)).p
 
 
-@pytest.mark.parametrize("scale, offset", [(1e200, 0.0), (1e-200, 0.0), (1e308 / 5, 0.0), (1.0, 1e8)])
+@pytest.mark.parametrize(
+    "scale, offset", [(1e200, 0.0), (1e-200, 0.0), (1e308 / 5, 0.0), (1.0, 1e8)]
+)
 def test_the_p_value_does_not_depend_on_the_units_of_the_rows(scale, offset):
     assert energy_test(scale * X + offset, scale * Y + offset, np.random.default_rng(1)).p == USUAL
 

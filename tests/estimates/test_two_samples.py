@@ -18,8 +18,12 @@ def test_the_statistic_is_the_squared_energy_distance():
 
 def test_the_level_is_kept_for_a_law_with_heavy_tails():
     rng = np.random.default_rng(1)
-    ps = [energy_test(rng.standard_cauchy((8, 2)), rng.standard_cauchy((6, 2)), rng, 19).p for _ in range(300)]
-    assert np.mean(np.array(ps) <= 0.05) <= 0.1  # of a binomial (300, 0.05), 30 or more have probability 1e-4
+    ps = [
+        energy_test(rng.standard_cauchy((8, 2)), rng.standard_cauchy((6, 2)), rng, 19).p
+        for _ in range(300)
+    ]
+    # of a binomial (300, 0.05), 30 or more have probability 1e-4
+    assert np.mean(np.array(ps) <= 0.05) <= 0.1
     assert min(ps) == 0.05
 
 

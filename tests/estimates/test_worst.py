@@ -30,9 +30,17 @@ def test_one_entry_that_is_no_number_or_beyond_a_bound_of_zero_is_seen(pairs, da
 
 @pytest.mark.parametrize(
     "value, bound, rounding, ratio",
-    [(0.0, 0.0, 0.0, 0.0), (1.0, 0.0, 2.0, 0.5), (-1.0, -2.0, 0.0, inf), (1.0, inf, 0.0, 0.0), (1.0, 1.0, inf, inf)],
+    [
+        (0.0, 0.0, 0.0, 0.0),
+        (1.0, 0.0, 2.0, 0.5),
+        (-1.0, -2.0, 0.0, inf),
+        (1.0, inf, 0.0, 0.0),
+        (1.0, 1.0, inf, inf),
+    ],
 )
-def test_a_zero_bound_admits_zero_and_rounding_without_a_bound_admits_nothing(value, bound, rounding, ratio):
+def test_a_zero_bound_admits_zero_and_rounding_without_a_bound_admits_nothing(
+    value, bound, rounding, ratio
+):
     assert worst_ratio(value, bound, rounding) == ratio
 
 

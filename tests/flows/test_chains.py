@@ -31,7 +31,9 @@ def looped(params: Any, x: Any) -> Any:
 
 
 def scanned(params: Any, x: Any) -> Any:
-    return jax.lax.scan(lambda x, layer: (x - jnp.tanh(layer[0] @ x + layer[1]), None), x, params)[0]
+    return jax.lax.scan(lambda x, layer: (x - jnp.tanh(layer[0] @ x + layer[1]), None), x, params)[
+        0
+    ]
 
 
 def pre_norm(params: Any, x: Any) -> Any:
@@ -52,7 +54,11 @@ def test_a_python_loop_and_a_scan_are_one_stage_each():
     stacked = tuple(np.stack(part) for part in zip(*layers))
     for apply, params in ((looped, layers), (scanned, stacked)):
         chain = residual_chain(apply, params, (4,))
-        assert [len(stage) for stage in chain.stages] == [5] and chain.blocks == 5 and not chain.plain_nodes
+        assert (
+            [len(stage) for stage in chain.stages] == [5]
+            and chain.blocks == 5
+            and not chain.plain_nodes
+        )
         W = next(w for w in chain.weights(params)[0] if w.shape == (5, 4, 4))
         np.testing.assert_array_equal(W, stacked[0])
         agrees(chain, apply, params, (4,))
@@ -63,23 +69,33 @@ def test_layers_before_between_and_after_the_blocks_are_plain():
     params: dict[str, Any] = {"in": rng.normal(size=(6, 3)), "out": rng.normal(size=(2, 6))}
     params["blocks"] = [weights(rng, (8, 6), (6, 8)) for _ in range(4)]
     chain = residual_chain(pre_norm, params, (3,))
-    assert [(stage.residual, len(stage)) for stage in chain.stages] == [(False, 1), (True, 4), (False, 1)]
+    assert [(stage.residual, len(stage)) for stage in chain.stages] == [
+        (False, 1),
+        (True, 4),
+        (False, 1),
+    ]
     agrees(chain, pre_norm, params, (3,))
 
 
 def test_a_convolutional_residual_network_keeps_its_stages_apart():
-    kernels = weights(np.random.default_rng(0), *((d, c, 3, 3) for c, d in ((1, 2), (2, 2), (2, 3), (3, 3))))
+    kernels = weights(
+        np.random.default_rng(0), *((d, c, 3, 3) for c, d in ((1, 2), (2, 2), (2, 3), (3, 3)))
+    )
 
     def apply(kernels: Any, x: Any) -> Any:
         convolved = lambda K, x: jax.lax.conv_general_dilated(x[None], K, (1, 1), "SAME")[0]
         x = convolved(kernels[0], x)
         for K in kernels[1:]:
             v = jax.nn.relu(convolved(K, x))
-            x = jax.nn.relu(x + v if v.shape == x.shape else v)  # the third changes the number of channels
+            # the third changes the number of channels
+            x = jax.nn.relu(x + v if v.shape == x.shape else v)
         return x.sum((1, 2))
 
     chain = residual_chain(apply, kernels, (1, 4, 4))
-    assert chain.blocks == 2 and [stage.shape for stage in chain.stages if stage.residual] == [(2, 4, 4), (3, 4, 4)]
+    assert chain.blocks == 2 and [stage.shape for stage in chain.stages if stage.residual] == [
+        (2, 4, 4),
+        (3, 4, 4),
+    ]
     agrees(chain, apply, kernels, (1, 4, 4))
 
 
@@ -122,7 +138,9 @@ def test_gradients_flow_from_the_parameters_through_the_chain():
     x = rng.normal(size=3)
     ours = jax.grad(lambda p: chain.output(p, x).sum())(params)
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12), ours, jax.grad(lambda p: looped(p, x).sum())(params)
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12),
+        ours,
+        jax.grad(lambda p: looped(p, x).sum())(params),
     )
 
 
@@ -132,12 +150,20 @@ def test_the_blocks_of_an_onnx_file_are_one_stage():
     x = "x"
     for k, (W, b) in enumerate(zip(*weights(np.random.default_rng(0), (9, 3, 3), (9, 3)))):
         tensors |= {f"W{k}": W.T, f"b{k}": b, f"s{k}": np.array(0.1)}
-        made += [node("MatMul", x, f"W{k}", out=(f"m{k}",)), node("Add", f"m{k}", f"b{k}", out=(f"a{k}",))]
-        made += [node("Tanh", f"a{k}", out=(f"t{k}",)), node("Mul", f"s{k}", f"t{k}", out=(f"v{k}",))]
+        made += [
+            node("MatMul", x, f"W{k}", out=(f"m{k}",)),
+            node("Add", f"m{k}", f"b{k}", out=(f"a{k}",)),
+        ]
+        made += [
+            node("Tanh", f"a{k}", out=(f"t{k}",)),
+            node("Mul", f"s{k}", f"t{k}", out=(f"v{k}",)),
+        ]
         x, before = f"x{k}", x
         made.append(node("Add", before, f"v{k}", out=(x,)))
     net = read(model(made, ["batch", 3], tensors, outputs=(x,)))
     chain = residual_chain(net.apply, net.params, net.input_shape)
     assert [len(stage) for stage in chain.stages if stage.residual] == [9] and chain.blocks == 9
     W = next(w for w in chain.weights(net.params)[chain.residual_stages[0]] if w.shape == (9, 3, 3))
-    assert {np.linalg.norm(w).round(5) for w in W} == {np.linalg.norm(tensors[f"W{k}"]).round(5) for k in range(9)}
+    assert {np.linalg.norm(w).round(5) for w in W} == {
+        np.linalg.norm(tensors[f"W{k}"]).round(5) for k in range(9)
+    }

@@ -28,7 +28,10 @@ ROWS[:, 1] += ROWS[:, 0] ** 2
 
 def test_log_densities_are_those_of_scipy():
     x = np.random.default_rng(1).normal(size=(20, 2))
-    peer = sum(w * stats.multivariate_normal(a, 0.09 * np.eye(2)).pdf(x) for w, a in zip(LAW.weights, LAW.atoms))
+    peer = sum(
+        w * stats.multivariate_normal(a, 0.09 * np.eye(2)).pdf(x)
+        for w, a in zip(LAW.weights, LAW.atoms)
+    )
     assert np.allclose(LAW.log_density(x), np.log(peer))
 
 
@@ -36,7 +39,10 @@ def test_log_densities_are_those_of_scipy():
 def test_the_divergence_is_that_of_the_velocity(t):
     x = np.random.default_rng(2).normal(size=(6, 2))
     h = 1e-6
-    traces = sum((velocity(LAW, t, x + h * e) - velocity(LAW, t, x - h * e))[:, j] for j, e in enumerate(np.eye(2)))
+    traces = sum(
+        (velocity(LAW, t, x + h * e) - velocity(LAW, t, x - h * e))[:, j]
+        for j, e in enumerate(np.eye(2))
+    )
     assert np.allclose(divergence(LAW, t, x), traces / (2 * h), atol=1e-6)
 
 
@@ -52,13 +58,18 @@ def test_velocity_and_variance_are_conditional_moments_on_a_grid():
     mean = float(shares @ lines)
     at = np.array([[x]])
     assert velocity(law, t, at)[0, 0] == pytest.approx(mean, rel=1e-9)
-    assert conditional_variance(law, t, at)[0] == pytest.approx(float(shares @ (lines - mean) ** 2), rel=1e-9)
+    assert conditional_variance(law, t, at)[0] == pytest.approx(
+        float(shares @ (lines - mean) ** 2), rel=1e-9
+    )
 
 
 def test_the_density_carried_by_the_exact_velocity_is_that_of_the_mixture():
     start = np.random.default_rng(3).normal(size=(10, 2))
     ends, change = carry_with_density(
-        lambda t, x: velocity(LAW, t, x), lambda t, x: divergence(LAW, t, x), start, np.linspace(0, 1, 201)
+        lambda t, x: velocity(LAW, t, x),
+        lambda t, x: divergence(LAW, t, x),
+        start,
+        np.linspace(0, 1, 201),
     )
     assert np.allclose(normal_log_density(start) + change, LAW.log_density(ends), atol=1e-4)
 
@@ -73,7 +84,9 @@ def test_means_in_balls_enclose_quadrature(seed, atoms, noise):
     noised = law.add_noise(noise)
 
     x = np.linspace(-25, 25, 4001)[:, None]
-    peer = float(np.exp(noised.log_density(x)) @ noised.score(x)[:, 0] ** 2) * float(x[1, 0] - x[0, 0])
+    peer = float(np.exp(noised.log_density(x)) @ noised.score(x)[:, 0] ** 2) * float(
+        x[1, 0] - x[0, 0]
+    )
     assert float(found.mid()) == pytest.approx(peer, rel=1e-6)
 
 
@@ -98,7 +111,9 @@ def test_probes_have_the_variance_of_their_formula(kind):
 
 
 def test_the_divergence_of_a_velocity_network_is_the_mean_of_its_probes():
-    net = VelocityNetwork(random_mlp(np.random.default_rng(0), (4, 8, 8, 3), "tanh", bias=0.5).layers)
+    net = VelocityNetwork(
+        random_mlp(np.random.default_rng(0), (4, 8, 8, 3), "tanh", bias=0.5).layers
+    )
     x = np.random.default_rng(1).normal(size=(5, 3))
     signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1).T
     guesses = [estimate_divergence(lambda y: net(0.3, y), x, np.tile(z, (5, 1))) for z in signs]
@@ -125,7 +140,9 @@ def test_a_trained_velocity_stays_above_the_floor_and_its_density_integrates_to_
     u = np.linspace(-7, 7, 71)
     v = np.linspace(-5, 20, 126)
     grid = np.stack(np.meshgrid(u, v), -1).reshape(-1, 2)
-    assert np.exp(model.log_density(grid)[0]).sum() * (u[1] - u[0]) * (v[1] - v[0]) == pytest.approx(1, abs=0.02)
+    assert np.exp(model.log_density(grid)[0]).sum() * (u[1] - u[0]) * (
+        v[1] - v[0]
+    ) == pytest.approx(1, abs=0.02)
 
 
 def test_bad_input_is_refused():
@@ -155,7 +172,9 @@ def test_a_blur_that_is_no_number_is_refused():
 def test_a_coupling_flow_does_not_depend_on_where_the_columns_lie():
     """What is added to the covariance is relative to the spread of each column, not to the distance of their means."""
     moved = ft.flow(ROWS + np.array([0.0, 2.0**30]), "coupling", layers=0)
-    assert moved.loss.middle == pytest.approx(ft.flow(ROWS, "coupling", layers=0).loss.middle, abs=1e-6)
+    assert moved.loss.middle == pytest.approx(
+        ft.flow(ROWS, "coupling", layers=0).loss.middle, abs=1e-6
+    )
 
 
 def test_a_law_of_many_rows_is_not_that_of_the_first_ones():

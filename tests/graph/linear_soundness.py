@@ -33,7 +33,9 @@ def relaxed_over(g: Graph, inputs: tuple[Interval, ...]) -> tuple[Relaxed, list[
 
 
 @cache
-def samples_of(g: Graph, inputs: tuple[Interval, ...], count: int) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
+def samples_of(
+    g: Graph, inputs: tuple[Interval, ...], count: int
+) -> tuple[list[np.ndarray], dict[int, np.ndarray]]:
     """Points of the box, one array an input, and the values of every slot there."""
     graph = prepared(g).graph
     batches = [points(box, slot.dtype, count, slot.id) for slot, box in zip(graph.inputs, inputs)]
@@ -49,7 +51,9 @@ def form_values(form: Form, at: list[np.ndarray]) -> np.ndarray:
     return np.broadcast_to(total, (len(at[0]), form.offset.shape[1]))
 
 
-def violations(relaxed: Relaxed, sets: list[BoxSet], at: list[np.ndarray], seen: dict[int, np.ndarray]) -> list[str]:
+def violations(
+    relaxed: Relaxed, sets: list[BoxSet], at: list[np.ndarray], seen: dict[int, np.ndarray]
+) -> list[str]:
     """Slots with a sample outside of their enclosure, of their bounds by back-substitution, or of their forms."""
     graph = relaxed.program.graph
     wrong = []
@@ -76,12 +80,17 @@ def found_wrong(g: Graph, inputs: tuple[Interval, ...], count: int = 100) -> lis
     return violations(relaxed, sets, *samples_of(g, inputs, count))
 
 
-def draw_network_and_point(seed: int, exponent: int) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+def draw_network_and_point(
+    seed: int, exponent: int
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """Weights and biases of a random network of three inputs, and an input: some of them times 2^exponent."""
     rng = np.random.default_rng(seed)
     widths = (3, *rng.integers(1, 6, rng.integers(1, 4)), 2)
     params = [
-        (rng.standard_normal((m, n)), rng.standard_normal(n) * 2.0 ** float(rng.choice([0, exponent])))
+        (
+            rng.standard_normal((m, n)),
+            rng.standard_normal(n) * 2.0 ** float(rng.choice([0, exponent])),
+        )
         for m, n in pairwise(widths)
     ]
     x = rng.standard_normal(3) * 2.0 ** float(rng.choice([0, exponent]))

@@ -21,7 +21,8 @@ def boxes(name: str) -> tuple[Interval, ...]:
     varied = {slot.id for i in p.vary for slot in g.argument(i % len(p.args)) if slot.is_real}
     leaves = g.signature.inputs_of(p.args)
     return tuple(
-        Interval.around(x, p.radius) if slot.id in varied else Interval.point(x) for slot, x in zip(g.inputs, leaves)
+        Interval.around(x, p.radius) if slot.id in varied else Interval.point(x)
+        for slot, x in zip(g.inputs, leaves)
     )
 
 
@@ -44,7 +45,9 @@ def every_slot(g: Graph) -> Any:
     return jax.jit(jax.vmap(lambda *x: some(forward(VALUES, g, *x))), compiler_options=QUICK)
 
 
-def sample(g: Graph, inputs: tuple[Interval, ...], count: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+def sample(
+    g: Graph, inputs: tuple[Interval, ...], count: int
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """The smallest and largest value seen in each slot."""
     batches = [points(box, slot.dtype, count, slot.id) for slot, box in zip(g.inputs, inputs)]
     seen = jax.tree.map(np.asarray, every_slot(g)(*batches))
@@ -57,11 +60,18 @@ def sampled(name: str) -> dict[int, tuple[np.ndarray, np.ndarray]]:
 
 
 def violations(
-    g: Graph, inputs: tuple[Interval, ...], seen: dict[int, tuple[np.ndarray, np.ndarray]], domain: Domain = INTERVAL
+    g: Graph,
+    inputs: tuple[Interval, ...],
+    seen: dict[int, tuple[np.ndarray, np.ndarray]],
+    domain: Domain = INTERVAL,
 ) -> list[str]:
     """Slots whose enclosure misses a sample by more than the samples' own rounding."""
     found = forward(domain, g, *inputs)
-    return [str(g.producers.get(i, g.slots[i])) for i, ends in seen.items() if not holds(found[i], *ends)]
+    return [
+        str(g.producers.get(i, g.slots[i]))
+        for i, ends in seen.items()
+        if not holds(found[i], *ends)
+    ]
 
 
 def holds(found: Interval, least: np.ndarray, most: np.ndarray) -> bool:

@@ -12,10 +12,18 @@ from ftheta.graph import Graph, Interval, trace
 from .soundness import sample
 from .zoo import clipped_exponential, draws, scaled
 
-ANY = Interval(np.array([-1.5, -0.3, 0.2, 1.0, -2.0, 0.0]), np.array([-0.5, 0.4, 0.9, 1.0, 3.0, 0.5]))
-OTHER = Interval(np.array([0.5, -1.0, -3.0, -0.2, 1.0, -2.0]), np.array([1.5, 2.0, -1.0, 0.3, 1.0, 0.0]))
-POSITIVE = Interval(np.array([0.1, 1.0, 2.0, 0.5, 1e-3, 30.0]), np.array([0.4, 1.5, 7.0, 0.5, 4.0, 60.0]))
-UNIT = Interval(np.array([-0.9, -0.2, 0.1, 0.5, -0.6, 0.0]), np.array([-0.4, 0.3, 0.8, 0.5, 0.7, 0.99]))
+ANY = Interval(
+    np.array([-1.5, -0.3, 0.2, 1.0, -2.0, 0.0]), np.array([-0.5, 0.4, 0.9, 1.0, 3.0, 0.5])
+)
+OTHER = Interval(
+    np.array([0.5, -1.0, -3.0, -0.2, 1.0, -2.0]), np.array([1.5, 2.0, -1.0, 0.3, 1.0, 0.0])
+)
+POSITIVE = Interval(
+    np.array([0.1, 1.0, 2.0, 0.5, 1e-3, 30.0]), np.array([0.4, 1.5, 7.0, 0.5, 4.0, 60.0])
+)
+UNIT = Interval(
+    np.array([-0.9, -0.2, 0.1, 0.5, -0.6, 0.0]), np.array([-0.4, 0.3, 0.8, 0.5, 0.7, 0.99])
+)
 IMAGE = Interval.around(draws(2, 4, 5, 5), 0.3)
 KERNEL = Interval.around(draws(4, 2, 3, 2), 0.1)
 MATRIX = Interval.around(draws(3, 4), 0.5)
@@ -40,7 +48,13 @@ def _windows(x, kind):
 
 def _convolve(x, k):
     return lax.conv_general_dilated(
-        x, k, (2, 1), ((1, 2), (-1, 1)), lhs_dilation=(1, 2), rhs_dilation=(2, 1), feature_group_count=2
+        x,
+        k,
+        (2, 1),
+        ((1, 2), (-1, 1)),
+        lhs_dilation=(1, 2),
+        rhs_dilation=(2, 1),
+        feature_group_count=2,
     )
 
 
@@ -78,7 +92,12 @@ TABLE = {
     "neg": lambda v: -v["any"],
     "abs": lambda v: jnp.abs(v["any"]),
     "square": lambda v: jnp.square(v["any"]),
-    "integer_pow": lambda v: (v["any"] ** 4, v["any"] ** 5, v["positive"] ** -3, (v["any"] + 4) ** -2),
+    "integer_pow": lambda v: (
+        v["any"] ** 4,
+        v["any"] ** 5,
+        v["positive"] ** -3,
+        (v["any"] + 4) ** -2,
+    ),
     "pow": lambda v: (v["positive"] ** v["any"], v["positive"] ** 1.5),
     "rem": lambda v: lax.rem(v["any"], jnp.asarray(0.7)),
     "sign": lambda v: jnp.sign(v["any"]),
@@ -107,7 +126,9 @@ TABLE = {
     "reduce_max": lambda v: v["matrix"].max(0),
     "reduce_min": lambda v: v["matrix"].min(),
     "reduce_prod": lambda v: v["matrix"].prod(1),
-    "reduce_and": lambda v: (v["matrix"] > v["matrix"].min(1, keepdims=True) + v["any"][1] - 0.05).all(1),
+    "reduce_and": lambda v: (
+        v["matrix"] > v["matrix"].min(1, keepdims=True) + v["any"][1] - 0.05
+    ).all(1),
     "reduce_or": lambda v: (v["matrix"] > 0).any(1),
     "argmax": lambda v: jnp.argmax(v["matrix"], 1),
     "argmin": lambda v: jnp.argmin(v["matrix"], 0),
@@ -167,7 +188,9 @@ TABLE = {
     "scatter-add": lambda v: v["any"].at[np.array([1, 1, 4])].add(v["other"][:3]),
     "custom_jvp_call": lambda v: clipped_exponential(v["any"]),
     "custom_vjp_call": lambda v: scaled(v["any"][:3], v["other"][:3]),
-    "cond": lambda v: lax.cond(v["any"][1] > 0, lambda x: (x, 2 * x), lambda x: (-x, x + 1), v["any"]),
+    "cond": lambda v: lax.cond(
+        v["any"][1] > 0, lambda x: (x, 2 * x), lambda x: (-x, x + 1), v["any"]
+    ),
 }
 
 BOXES = {
@@ -190,6 +213,8 @@ def table_samples() -> dict[int, tuple[np.ndarray, np.ndarray]]:
 def table_graph() -> tuple[Graph, tuple[Interval, ...]]:
     """One graph of all entries, so that they are compiled together."""
     with jax.enable_x64(True):
-        arguments = {name: jax.ShapeDtypeStruct(box.shape, np.float64) for name, box in BOXES.items()}
+        arguments = {
+            name: jax.ShapeDtypeStruct(box.shape, np.float64) for name, box in BOXES.items()
+        }
         g = trace(lambda v: {name: entry(v) for name, entry in TABLE.items()}, arguments)
     return g, tuple(BOXES[name] for name in sorted(BOXES))

@@ -40,7 +40,9 @@ def assert_agree(g, *args, rtol=2e-13):
         if slot.id in g.constants or not isinstance(slot.dtype, np.dtype):
             continue
         assert value[slot].dtype == slot.dtype and value[slot].shape == slot.shape, slot
-        np.testing.assert_allclose(value[slot], expected[slot.id], rtol, rtol, err_msg=str(g.producers.get(slot.id)))
+        np.testing.assert_allclose(
+            value[slot], expected[slot.id], rtol, rtol, err_msg=str(g.producers.get(slot.id))
+        )
         if slot.id in slopes:
             assert adjoint[slot].dtype == slot.dtype and adjoint[slot].shape == slot.shape, slot
             theirs = slopes[slot.id]
@@ -57,12 +59,16 @@ def test_every_primitive_of_the_table_has_the_value_and_the_adjoints_of_jax():
     with jax.enable_x64(True):
         entries = {name: entry for name, entry in TABLE.items() if name not in NOT_DIFFERENTIABLE}
         g = trace(lambda v: {name: entry(v) for name, entry in entries.items()}, inside)
-        assert {"dot_general", "select_n", "integer_pow", "reduce_max"} <= {node.primitive for node in g.nodes}
+        assert {"dot_general", "select_n", "integer_pow", "reduce_max"} <= {
+            node.primitive for node in g.nodes
+        }
         assert_agree(g, inside)
 
 
 def test_single_precision_stays_single():
-    f = lambda x, y: jnp.sum(jnp.tanh(x @ y) ** 3 / jnp.maximum(jax.nn.relu(y).max(0), 0.5)) + jnp.exp(x).mean()
+    f = lambda x, y: (
+        jnp.sum(jnp.tanh(x @ y) ** 3 / jnp.maximum(jax.nn.relu(y).max(0), 0.5)) + jnp.exp(x).mean()
+    )
     x, y = (np.random.default_rng(k).normal(size=(4, 4)).astype(np.float32) for k in (0, 1))
     with jax.enable_x64(True):
         g = trace(f, x, y)
@@ -100,7 +106,9 @@ TIES = {
 def test_the_conventions_at_kinks_are_those_of_jax(name):
     x = np.array([1.0, 0.0, 0.0, 1.0])
     with jax.enable_x64(True):
-        np.testing.assert_allclose(ft.graph(TIES[name], x).gradient, jax.grad(TIES[name])(x), rtol=1e-15)
+        np.testing.assert_allclose(
+            ft.graph(TIES[name], x).gradient, jax.grad(TIES[name])(x), rtol=1e-15
+        )
 
 
 def test_a_contraction_of_any_axes_is_transposed_correctly():
@@ -130,7 +138,8 @@ def hidden_loop(x):
 
 
 hidden_loop.defvjp(
-    lambda x: (hidden_loop(x), x), lambda x, above: (jax.lax.while_loop(lambda v: v > 1, jnp.sqrt, above),)
+    lambda x: (hidden_loop(x), x),
+    lambda x, above: (jax.lax.while_loop(lambda v: v > 1, jnp.sqrt, above),),
 )
 
 
@@ -146,7 +155,9 @@ def test_numbers_that_are_not_finite_are_those_of_jax_and_no_warning():
         assert np.isnan(ft.graph(lambda x: jnp.sqrt(x - 1) * 0.0, 0.0).result)
 
 
-@pytest.mark.parametrize("activation", ["relu", "leaky-relu", "tanh", "sigmoid", "softplus", "gelu", "silu"])
+@pytest.mark.parametrize(
+    "activation", ["relu", "leaky-relu", "tanh", "sigmoid", "softplus", "gelu", "silu"]
+)
 def test_a_network_of_layers_that_all_differ_is_not_compiled(activation):
     """JAX compiles once for every shape; none of these nodes is handed to it."""
     net = random_mlp(np.random.default_rng(0), (3, 7, 5, 6, 2), activation)
@@ -154,7 +165,9 @@ def test_a_network_of_layers_that_all_differ_is_not_compiled(activation):
     f = lambda params, x: jnp.mean(net.apply(params, x) ** 2)
     with jax.enable_x64(True):
         g = trace(f, net.params, x)
-        refusing = replace(g, nodes=tuple(replace(node, evaluate=refuse, kind=None) for node in g.nodes))
+        refusing = replace(
+            g, nodes=tuple(replace(node, evaluate=refuse, kind=None) for node in g.nodes)
+        )
         value = array_values(refusing, net.params, x)
         gradient = array_adjoints(refusing, value)
         quick = jax.jit(jax.grad(f, argnums=(0, 1)), compiler_options=QUICK)

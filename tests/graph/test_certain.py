@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.graph import trace
-from ftheta.graph.certain import bounds_over, is_continuous, is_pole_free, is_smooth, is_smooth_at, polynomial_degree
+from ftheta.graph.certain import (
+    bounds_over,
+    is_continuous,
+    is_pole_free,
+    is_smooth,
+    is_smooth_at,
+    polynomial_degree,
+)
 
 degrees = st.lists(st.integers(0, 4), min_size=1, max_size=4)
 

@@ -12,7 +12,9 @@ from ftheta.graph.compiling import call_compiled
 
 from ..thoroughness import max_examples
 
-NUMBERS = st.floats(-50, 50) | st.sampled_from([0.0, 1.0, 2.0, 0.5, -0.0, 1e-300, np.inf, -np.inf, np.nan])
+NUMBERS = st.floats(-50, 50) | st.sampled_from(
+    [0.0, 1.0, 2.0, 0.5, -0.0, 1e-300, np.inf, -np.inf, np.nan]
+)
 RNG = np.random.default_rng(0)
 
 
@@ -33,11 +35,15 @@ def branches(a, b):
 
 
 def rounds(a, b):
-    return lambda x: jax.lax.while_loop(lambda y: y[0] < 40 + abs(a), lambda y: y * 1.5 + abs(b) + 1, jnp.abs(x))
+    return lambda x: jax.lax.while_loop(
+        lambda y: y[0] < 40 + abs(a), lambda y: y * 1.5 + abs(b) + 1, jnp.abs(x)
+    )
 
 
 def smooth(a, b):
-    return jax.grad(lambda x: jnp.sum(jax.nn.softplus(a * x) + jax.nn.relu(x - b) + jax.jit(lambda y: y * a)(x)))
+    return jax.grad(
+        lambda x: jnp.sum(jax.nn.softplus(a * x) + jax.nn.relu(x - b) + jax.jit(lambda y: y * a)(x))
+    )
 
 
 def inner_jit(a, b):

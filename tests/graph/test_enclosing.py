@@ -26,7 +26,9 @@ def rational(net: Description, x: np.ndarray) -> list[Fraction]:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_rational_value_of_a_network_lies_in_its_enclosure(offset, seed):
     rng = np.random.default_rng(seed)
-    first = Dense(10.0 ** rng.uniform(-8, 0) * rng.normal(size=(4, 2)), offset + rng.normal(size=4), "relu")
+    first = Dense(
+        10.0 ** rng.uniform(-8, 0) * rng.normal(size=(4, 2)), offset + rng.normal(size=4), "relu"
+    )
     second = Dense(rng.normal(size=(1, 4)), rng.normal(size=1))
     net = Description((first, second))
     x = rng.normal(size=2)

@@ -165,7 +165,8 @@ def test_what_is_no_expression_is_refused_with_a_caret_below_the_place(text, pla
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 500 + "x", "-" * 500 + "x", "x^" * 300 + "x", "sin(" * 300 + "x", "x" * (LONGEST + 1)]
+    "text",
+    ["(" * 500 + "x", "-" * 500 + "x", "x^" * 300 + "x", "sin(" * 300 + "x", "x" * (LONGEST + 1)],
 )
 def test_depth_and_length_are_limited(text):
     with pytest.raises(UsageError):

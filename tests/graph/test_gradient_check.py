@@ -59,8 +59,12 @@ def test_exactly_the_coordinates_that_were_changed_are_named(spoiled, f):
 def test_the_doubt_contains_the_derivative():
     traced = check_gradient(loss, right, (W, X))
     blind = check_gradient(black_box, right, (W, X))
-    assert "enclosed" in traced.method and np.all(np.abs(traced.found - traced.given) <= traced.doubt + 1e-15)
-    assert blind.method == "finite differences" and np.all(np.abs(blind.found - traced.found) <= blind.doubt)
+    assert "enclosed" in traced.method and np.all(
+        np.abs(traced.found - traced.given) <= traced.doubt + 1e-15
+    )
+    assert blind.method == "finite differences" and np.all(
+        np.abs(blind.found - traced.found) <= blind.doubt
+    )
 
 
 @given(st.floats(-3, 3), st.floats(0.5, 5))
@@ -79,7 +83,12 @@ def test_a_bound_of_the_third_derivative_makes_the_doubt_a_theorem(x, a):
             [0.0, 1.0, 3.0],
             ("x[0]",),
         ),
-        (lambda x: jnp.maximum(x[0], x[1]), lambda x: np.array([0.5, 0.5]), [1.0, 1.0], ("x[0]", "x[1]")),
+        (
+            lambda x: jnp.maximum(x[0], x[1]),
+            lambda x: np.array([0.5, 0.5]),
+            [1.0, 1.0],
+            ("x[0]", "x[1]"),
+        ),
         (lambda x: float(np.abs(np.asarray(x)).sum()), np.sign, [0.0, 1.0], ("x[0]",)),
         (lambda x: jnp.sum(x * jax.nn.relu(x)), lambda x: 2 * np.maximum(x, 0), [0.0, 1.0], ()),
     ],
@@ -105,7 +114,9 @@ def test_bad_questions_are_refused_with_a_remedy():
     with pytest.raises(UsageError, match="structure"):
         check_gradient(jnp.sum, lambda x: np.ones(2), np.ones(3))
     with pytest.raises(UsageError, match="too many coordinates"):
-        check_gradient(lambda x: float(np.sum(np.asarray(x))), lambda x: np.ones(20_000), np.ones(20_000))
+        check_gradient(
+            lambda x: float(np.sum(np.asarray(x))), lambda x: np.ones(20_000), np.ones(20_000)
+        )
     with pytest.raises(UsageError, match="real numbers"):
         check_gradient(lambda x: x, lambda x: x, "word")
 

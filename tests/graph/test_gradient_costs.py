@@ -45,7 +45,9 @@ def test_whatever_has_a_reverse_cost_has_a_tangent_cost():
 @pytest.mark.parametrize("name", ZOO)
 def test_every_program_of_the_zoo_has_a_tangent_cost(name):
     report = cost(graph(name))
-    assert set(report.tangent) == set(report.forward) and all(c.flops >= 0 for c in report.tangent.values())
+    assert set(report.tangent) == set(report.forward) and all(
+        c.flops >= 0 for c in report.tangent.values()
+    )
 
 
 def test_differences_take_d_plus_one_evaluations_and_reverse_mode_a_number_that_does_not_depend_on_d():
@@ -58,11 +60,17 @@ def test_differences_take_d_plus_one_evaluations_and_reverse_mode_a_number_that_
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("+-*/"), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12),
+    st.lists(
+        st.tuples(st.sampled_from("+-*/"), st.integers(0, 30), st.integers(0, 30)),
+        min_size=1,
+        max_size=12,
+    ),
     st.integers(1, 4),
 )
 @max_examples(30)
-def test_the_gradient_of_arithmetic_costs_at_most_five_evaluations_and_a_tangent_at_most_four_more(steps, inputs):
+def test_the_gradient_of_arithmetic_costs_at_most_five_evaluations_and_a_tangent_at_most_four_more(
+    steps, inputs
+):
     with jax.enable_x64(True):
         g = trace(straight_line_program(steps), *[1.5] * inputs)
     found = gradient_cost(g)
@@ -85,7 +93,9 @@ def test_root_n_checkpoints_keep_about_two_root_n_states_of_a_chain(n):
     found = gradient_memory(g)
     assert found.reverse // 8 == n + 2 and found.function == 16
     assert found.checkpointed // 8 <= 2 * n**0.5 + 2
-    assert found.checkpointed == min(gradient_memory(g, k).checkpointed for k in range(1, n + 1, 1 + n // 40))
+    assert found.checkpointed == min(
+        gradient_memory(g, k).checkpointed for k in range(1, n + 1, 1 + n // 40)
+    )
     assert 0 < found.recomputed.flops < n
 
 
@@ -99,7 +109,10 @@ def simulated(graph, cuts):
         if s.id in made
     }
     read = {
-        s: max([i for i, node in enumerate(graph.nodes) if any(x.id == s for x in node.inputs)], default=made[s])
+        s: max(
+            [i for i, node in enumerate(graph.nodes) if any(x.id == s for x in node.inputs)],
+            default=made[s],
+        )
         for s in made
     }
     read.update({s.id: n for s in graph.outputs if s.id in made})
@@ -111,7 +124,9 @@ def simulated(graph, cuts):
     for i in range(n):
         start = max(c for c in cuts if c <= i)
         kept = {s for s in made if any(made[s] < c <= min(read[s], start) for c in cuts)}
-        back.append(total(kept) + total({s for s in made if start <= made[s] <= i}) + total(alive(i)))
+        back.append(
+            total(kept) + total({s for s in made if start <= made[s] <= i}) + total(alive(i))
+        )
     return max(there + back)
 
 
@@ -131,10 +146,14 @@ def test_counted_memory_agrees_with_what_xla_allots_with_and_without_checkpoints
     x = np.ones((32, 32))
     n = 64
     step = lambda x: jnp.tanh(w @ x)
-    repeated = lambda f, times: lambda x: jax.lax.scan(lambda s, _: (f(s), None), x, None, length=times)[0]
+    repeated = lambda f, times: (
+        lambda x: jax.lax.scan(lambda s, _: (f(s), None), x, None, length=times)[0]
+    )
     plain = lambda x: jnp.sum(repeated(step, n)(x))
     kept = lambda x: jnp.sum(repeated(jax.checkpoint(repeated(step, 8)), 8)(x))
-    analyses: list[Any] = [jax.jit(jax.grad(f)).lower(x).compile().memory_analysis() for f in (plain, kept)]
+    analyses: list[Any] = [
+        jax.jit(jax.grad(f)).lower(x).compile().memory_analysis() for f in (plain, kept)
+    ]
     allotted = [analysis.temp_size_in_bytes for analysis in analyses]
     found = gradient_memory(trace(plain, x))
     assert found.reverse == pytest.approx(allotted[0], rel=0.02)

@@ -19,7 +19,9 @@ def outputs_with_perturbations(g, inputs, shifts):
     known = dict(g.constants) | {s.id: x + shifts.get(s.id, 0) for s, x in zip(g.inputs, inputs)}
     for node in g.nodes:
         results = node.evaluate(*[known[s.id] for s in node.inputs])
-        known.update((s.id, y + shifts[s.id] if s.id in shifts else y) for s, y in zip(node.outputs, results))
+        known.update(
+            (s.id, y + shifts[s.id] if s.id in shifts else y) for s, y in zip(node.outputs, results)
+        )
     return sum(jnp.sum(known[s.id]) for s in g.outputs if s.is_real)
 
 
@@ -27,7 +29,9 @@ def function_of_floats(p):
     """The program's own function of its floating-point leaves, summed over floating-point results, and these leaves."""
     leaves, tree = jax.tree.flatten(p.args)
     moving = [
-        i for i, leaf in enumerate(leaves) if isinstance(leaf, np.ndarray | float) and np.result_type(leaf).kind == "f"
+        i
+        for i, leaf in enumerate(leaves)
+        if isinstance(leaf, np.ndarray | float) and np.result_type(leaf).kind == "f"
     ]
 
     def total(variables):
@@ -35,7 +39,11 @@ def function_of_floats(p):
         for i, v in zip(moving, variables):
             full[i] = v
         out = p.f(*jax.tree.unflatten(tree, full))
-        return sum(jnp.sum(o) for o in jax.tree.leaves(out) if jnp.issubdtype(jnp.result_type(o), jnp.floating))
+        return sum(
+            jnp.sum(o)
+            for o in jax.tree.leaves(out)
+            if jnp.issubdtype(jnp.result_type(o), jnp.floating)
+        )
 
     return total, [jnp.asarray(leaves[i]) for i in moving]
 
@@ -66,7 +74,9 @@ def test_the_adjoint_of_every_slot_is_the_derivative_with_respect_to_its_value(n
     found, expected, _ = derivatives(name)
     assert set(found) == set(expected) == active_slots(graph(name))
     for i in expected:
-        np.testing.assert_allclose(found[i], expected[i], rtol=1e-9, atol=1e-11, err_msg=str(graph(name).slots[i]))
+        np.testing.assert_allclose(
+            found[i], expected[i], rtol=1e-9, atol=1e-11, err_msg=str(graph(name).slots[i])
+        )
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -90,10 +100,17 @@ def test_the_adjoint_of_a_node_is_the_vjp_of_the_tail_of_the_graph_from_it(name)
         def tail(value, position=position, slot=slot):
             known = dict(primal.values) | {slot.id: value}
             for later in g.nodes[position + 1 :]:
-                known.update(zip((s.id for s in later.outputs), later.evaluate(*[known[s.id] for s in later.inputs])))
+                known.update(
+                    zip(
+                        (s.id for s in later.outputs),
+                        later.evaluate(*[known[s.id] for s in later.inputs]),
+                    )
+                )
             return sum(jnp.sum(known[s.id]) for s in g.outputs)
 
-        np.testing.assert_allclose(found[slot], jax.grad(tail)(primal[slot]), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(
+            found[slot], jax.grad(tail)(primal[slot]), rtol=1e-11, atol=1e-12
+        )
 
 
 def test_the_worked_example_has_the_gradients_of_the_catalogue():

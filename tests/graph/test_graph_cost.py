@@ -54,7 +54,12 @@ BY_HAND = {
     "square": (lambda x: x * x, (1.5,), Cost(1), Cost(2, 1)),
     "used twice": (lambda x: jnp.sin(x) + jnp.exp(x), (1.0,), Cost(0, 1, 2), Cost(2, 1, 1)),
     "relu": (jax.nn.relu, (np.ones(6),), Cost(other=6), Cost(other=6)),
-    "moving only": (lambda x: jnp.concatenate([x[::-1].T, x]).reshape(-1)[:3], (np.ones((2, 2)),), Cost(), Cost(0, 4)),
+    "moving only": (
+        lambda x: jnp.concatenate([x[::-1].T, x]).reshape(-1)[:3],
+        (np.ones((2, 2)),),
+        Cost(),
+        Cost(0, 4),
+    ),
     "integers only": (lambda n: n * n + 1, (3,), Cost(), Cost()),
     "average pool": (
         lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (2,), "VALID") / 2.0,
@@ -77,7 +82,9 @@ def test_counts_equal_the_counts_by_hand(name):
 def test_a_convolution_costs_its_window_for_each_entry_of_the_result():
     x = np.ones((1, 4, 8, 8))
     k = np.ones((6, 2, 3, 3))
-    g = trace(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID", feature_group_count=2), x, k)
+    g = trace(
+        lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID", feature_group_count=2), x, k
+    )
     report = cost(g)
     products = 6 * 6 * 6 * (2 * 9)
     assert report.forward_total == Cost(products, products - 6 * 36)
@@ -144,7 +151,11 @@ def straight_line_program(steps):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("+-*/"), st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12),
+    st.lists(
+        st.tuples(st.sampled_from("+-*/"), st.integers(0, 30), st.integers(0, 30)),
+        min_size=1,
+        max_size=12,
+    ),
     st.integers(1, 4),
 )
 @max_examples(40)
@@ -155,7 +166,10 @@ def test_the_gradient_of_arithmetic_costs_at_most_five_times_the_function(steps,
 
 
 def test_the_ratio_does_not_grow_with_the_number_of_inputs():
-    ratios = [cost(trace(lambda x: jnp.sum(jnp.cumsum(x * x) * x), np.ones(n))).ratio for n in (10, 100, 1000)]
+    ratios = [
+        cost(trace(lambda x: jnp.sum(jnp.cumsum(x * x) * x), np.ones(n))).ratio
+        for n in (10, 100, 1000)
+    ]
     assert max(ratios) <= 5 and ratios[-1] - ratios[0] < 0.2
 
 

@@ -29,7 +29,9 @@ def with_slot(g, number, **changes):
     new = replace(g.slots[number], **changes)
     swap = lambda slots: tuple(new if s.id == number else s for s in slots)
     nodes = tuple(replace(n, inputs=swap(n.inputs), outputs=swap(n.outputs)) for n in g.nodes)
-    return replace(g, slots=swap(g.slots), inputs=swap(g.inputs), outputs=swap(g.outputs), nodes=nodes)
+    return replace(
+        g, slots=swap(g.slots), inputs=swap(g.inputs), outputs=swap(g.outputs), nodes=nodes
+    )
 
 
 CORRUPTIONS = {
@@ -42,11 +44,16 @@ CORRUPTIONS = {
         lambda g: replace(g, nodes=tuple(replace(n, id=i) for i, n in enumerate(g.nodes[1:]))),
     ),
     "the last node left out": ("every slot is assigned", lambda g: replace(g, nodes=g.nodes[:-1])),
-    "two nodes assign one slot": ("assigned once", lambda g: with_node(g, 1, outputs=g.nodes[0].outputs)),
+    "two nodes assign one slot": (
+        "assigned once",
+        lambda g: with_node(g, 1, outputs=g.nodes[0].outputs),
+    ),
     "a node assigns an input": ("assigned once", lambda g: with_node(g, 0, outputs=g.inputs)),
     "a constant for a computed slot": (
         "assigned once",
-        lambda g: replace(g, constants=MappingProxyType({**g.constants, g.outputs[0].id: np.zeros(3)})),
+        lambda g: replace(
+            g, constants=MappingProxyType({**g.constants, g.outputs[0].id: np.zeros(3)})
+        ),
     ),
     "a reference to a slot that does not exist": (
         "reference is to a slot",
@@ -70,10 +77,18 @@ CORRUPTIONS = {
     ),
     "a constant of another type": (
         "constant has its slot's type",
-        lambda g: replace(g, constants=MappingProxyType({i: c.astype(np.float32) for i, c in g.constants.items()})),
+        lambda g: replace(
+            g, constants=MappingProxyType({i: c.astype(np.float32) for i, c in g.constants.items()})
+        ),
     ),
-    "a wrong shape": ("computes its slots' types", lambda g: with_slot(g, g.outputs[0].id, shape=(7,))),
-    "a wrong dtype": ("computes its slots' types", lambda g: with_slot(g, g.outputs[0].id, dtype=np.dtype("int32"))),
+    "a wrong shape": (
+        "computes its slots' types",
+        lambda g: with_slot(g, g.outputs[0].id, shape=(7,)),
+    ),
+    "a wrong dtype": (
+        "computes its slots' types",
+        lambda g: with_slot(g, g.outputs[0].id, dtype=np.dtype("int32")),
+    ),
     "operands that do not fit": (
         "cannot be evaluated",
         lambda g: with_slot(
@@ -84,14 +99,22 @@ CORRUPTIONS = {
     ),
     "slots misnumbered": ("slots are numbered", lambda g: replace(g, slots=g.slots[::-1])),
     "nodes misnumbered": ("nodes are numbered", lambda g: with_node(g, 0, id=5)),
-    "two slots of one name": ("names of slots differ", lambda g: with_slot(g, g.outputs[0].id, name="x")),
+    "two slots of one name": (
+        "names of slots differ",
+        lambda g: with_slot(g, g.outputs[0].id, name="x"),
+    ),
     "arguments and inputs disagree": (
         "one leaf for each input",
         lambda g: replace(
-            g, inputs=g.inputs * 2, signature=Signature(g.signature.arguments, (True,), g.signature.results)
+            g,
+            inputs=g.inputs * 2,
+            signature=Signature(g.signature.arguments, (True,), g.signature.results),
         ),
     ),
-    "results and outputs disagree": ("one leaf for each output", lambda g: replace(g, outputs=g.outputs * 2)),
+    "results and outputs disagree": (
+        "one leaf for each output",
+        lambda g: replace(g, outputs=g.outputs * 2),
+    ),
 }
 
 

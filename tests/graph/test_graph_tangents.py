@@ -18,8 +18,12 @@ from .zoo import QUICK, ZOO, graph, program
 def speeds(name, seed=0):
     """A direction with the structure of the program's arguments, and its floating-point leaves."""
     rng = np.random.default_rng(seed)
-    is_float = lambda leaf: isinstance(leaf, (np.ndarray, float)) and np.result_type(leaf).kind == "f"
-    return jax.tree.map(lambda leaf: rng.normal(size=np.shape(leaf)) if is_float(leaf) else leaf, program(name).args)
+    is_float = lambda leaf: (
+        isinstance(leaf, (np.ndarray, float)) and np.result_type(leaf).kind == "f"
+    )
+    return jax.tree.map(
+        lambda leaf: rng.normal(size=np.shape(leaf)) if is_float(leaf) else leaf, program(name).args
+    )
 
 
 def runs_backwards_only(name):
@@ -39,7 +43,9 @@ def test_tangents_and_adjoints_are_transposed_to_each_other(name):
         return
     moved = [v if s.is_real else None for s, v in zip(g.inputs, g.signature.inputs_of(along))]
     push = jax.jit(directional(g), compiler_options=QUICK)
-    ahead = sum(float(jnp.sum(t)) for t, s in zip(push(flat_inputs(g, args), moved), g.outputs) if s.is_real)
+    ahead = sum(
+        float(jnp.sum(t)) for t, s in zip(push(flat_inputs(g, args), moved), g.outputs) if s.is_real
+    )
     back = derivatives(name)[0]
     swept = sum(float(jnp.sum(back[s.id] * v)) for s, v in zip(g.inputs, moved) if s.is_real)
     assert ahead == pytest.approx(swept, rel=1e-9, abs=1e-10)
@@ -65,8 +71,12 @@ def test_forward_mode_gives_the_gradient_coordinate_by_coordinate_in_blocks():
     w = rng.normal(size=(30, 11))
     x = rng.normal(size=11)
     expected = np.concatenate([np.ravel(g) for g in jax.grad(f, (0, 1))(w, x)])
-    np.testing.assert_allclose(forward_gradient(trace(f, w, x), w, x), expected, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(forward_gradient(trace(f, w, x), w, x, wrt=["x"]), expected[330:], rtol=1e-12)
+    np.testing.assert_allclose(
+        forward_gradient(trace(f, w, x), w, x), expected, rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        forward_gradient(trace(f, w, x), w, x, wrt=["x"]), expected[330:], rtol=1e-12
+    )
 
 
 def test_stop_gradient_stops_a_tangent_and_integers_do_not_move():

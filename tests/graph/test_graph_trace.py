@@ -142,7 +142,12 @@ def test_scans_of_any_length_and_direction_compute_the_same(reverse, length):
     scale = jnp.asarray(1.5)
 
     def f(c, xs):
-        return lax.scan(lambda c, x: ((c[0] * scale + x["v"], c[1] + 1), (c[0] - x["v"], c[1])), c, xs, reverse=reverse)
+        return lax.scan(
+            lambda c, x: ((c[0] * scale + x["v"], c[1] + 1), (c[0] - x["v"], c[1])),
+            c,
+            xs,
+            reverse=reverse,
+        )
 
     args = ((2.0, 1), {"v": np.arange(length, dtype=float)})
     g = trace(f, *args)
@@ -157,11 +162,16 @@ def test_names_in_a_loop_carry_the_step():
 
 
 def test_a_while_loop_with_a_known_number_of_steps_is_written_out():
-    g = trace(lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, x)), 1.0)
+    g = trace(
+        lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 2), (0, x)), 1.0
+    )
     check(g)
     assert primitives(g) == ["mul"] * 3
     bound = jnp.asarray(4)
-    assert primitives(trace(lambda x: lax.fori_loop(0, bound, lambda i, v: v * 2, x), 1.0)) == ["mul"] * 4
+    assert (
+        primitives(trace(lambda x: lax.fori_loop(0, bound, lambda i, v: v * 2, x), 1.0))
+        == ["mul"] * 4
+    )
 
 
 def test_a_while_loop_with_an_unknown_number_of_steps_says_what_to_do():
@@ -172,7 +182,11 @@ def test_a_while_loop_with_an_unknown_number_of_steps_says_what_to_do():
     with pytest.raises(UnknownTripCount) as error:
         trace(halve_until_small, 8.0)
     text = str(error.value)
-    assert f"test_graph_trace.py:{line} (halve_until_small)" in text and "fori_loop" in text and "reverse mode" in text
+    assert (
+        f"test_graph_trace.py:{line} (halve_until_small)" in text
+        and "fori_loop" in text
+        and "reverse mode" in text
+    )
 
 
 def test_a_loop_beyond_the_budget_says_what_to_do():
@@ -186,7 +200,13 @@ def test_a_loop_beyond_the_budget_says_what_to_do():
 
 def test_a_loop_that_folds_away_is_also_counted():
     with pytest.raises(GraphTooLarge):
-        trace(lambda x: lax.while_loop(lambda s: s[0] < 10**9, lambda s: (s[0] + 1, s[1] + x), (0, x)), 1.0, budget=300)
+        trace(
+            lambda x: lax.while_loop(
+                lambda s: s[0] < 10**9, lambda s: (s[0] + 1, s[1] + x), (0, x)
+            ),
+            1.0,
+            budget=300,
+        )
 
 
 def test_a_branch_with_a_known_predicate_is_taken():
@@ -211,7 +231,9 @@ def test_a_branch_with_an_unknown_predicate_is_one_node_with_its_branches_inside
 def test_inputs_carry_the_names_and_paths_of_the_arguments():
     g = trace(lambda params, x, *rest: params["w"] * x + rest[0], {"w": X, "b": 1.0}, 2.0, X)
     assert [s.name for s in g.inputs] == ["params['b']", "params['w']", "x", "rest[0]"]
-    assert [s.name for s in g.argument(0)] == ["params['b']", "params['w']"] and g.argument(1)[0].name == "x"
+    assert [s.name for s in g.argument(0)] == ["params['b']", "params['w']"] and g.argument(1)[
+        0
+    ].name == "x"
 
 
 def test_names_can_be_given():
@@ -278,7 +300,9 @@ def test_a_graph_prints_as_a_table():
     assert lines[0].split() == ["id", "name", "primitive", "inputs", "shape", "dtype", "source"]
     assert lines[1].split() == ["x", "input", "3", "float64"]
     assert lines[2].split()[:6] == ["0", "x2", "custom_jvp_call[relu]", "x", "3", "float64"]
-    assert lines[3].split()[:5] == ["1", "x3", "mul", "x2", "2"] and "test_graph_trace.py:" in lines[3]
+    assert (
+        lines[3].split()[:5] == ["1", "x3", "mul", "x2", "2"] and "test_graph_trace.py:" in lines[3]
+    )
     assert lines[-1] == "returns x3"
 
 
@@ -287,7 +311,9 @@ def test_library_lines_are_given_the_users_line():
         return jax.nn.softmax(x)
 
     line = inspect.getsourcelines(f)[1] + 1
-    assert {node.source.rsplit("/", 1)[-1] for node in trace(f, X).nodes} == {f"test_graph_trace.py:{line} (f)"}
+    assert {node.source.rsplit("/", 1)[-1] for node in trace(f, X).nodes} == {
+        f"test_graph_trace.py:{line} (f)"
+    }
 
 
 def test_a_library_function_traced_by_itself_still_has_a_place():
@@ -309,18 +335,30 @@ def test_a_domain_is_a_value_type_and_a_table_and_names_what_is_missing():
     with pytest.raises(NoRule) as error:
         forward(depth, trace(lambda x: jnp.sin(x), 1.0), 0)
     text = str(error.value)
-    assert "'depth'" in text and "'sin'" in text and "my/depth.py" in text and "test_graph_trace.py:" in text
+    assert (
+        "'depth'" in text
+        and "'sin'" in text
+        and "my/depth.py" in text
+        and "test_graph_trace.py:" in text
+    )
 
 
 def test_a_rule_with_several_outputs_returns_them_all():
     g = trace(lambda x: jnp.split(x, 3), X)
-    lengths = Domain("size", "my.py", lift=lambda c: 0, rules={"split": lambda node, a: [o.size for o in node.outputs]})
+    lengths = Domain(
+        "size",
+        "my.py",
+        lift=lambda c: 0,
+        rules={"split": lambda node, a: [o.size for o in node.outputs]},
+    )
     assert forward(lengths, g, 3).outputs == [1, 1, 1]
 
 
 def test_slots_know_their_size_and_whether_they_are_real():
     g = trace(lambda x, n: (x * n, x > 0), X, 2)
-    assert g["x"].is_real and not g["n"].is_real and g["x"].size == 3 and str(g["x"]) == "x:float64[3]"
+    assert (
+        g["x"].is_real and not g["n"].is_real and g["x"].size == 3 and str(g["x"]) == "x:float64[3]"
+    )
     assert cost(g).forward_total.flops == 6
     assert trace(lambda x: x, jnp.ones(2, jnp.bfloat16)).inputs[0].is_real
 

@@ -26,7 +26,9 @@ def test_every_program_of_the_zoo_is_well_formed_and_computes_its_function(name)
     p = program(name)
     arrays, others = eqx.partition(p.args, eqx.is_array_like)
     own = jax.jit(lambda a: p.f(*eqx.combine(a, others)), compiler_options=QUICK)(arrays)
-    found = jax.jit(lambda *x: forward(VALUES, g, *x).flat_outputs, compiler_options=QUICK)(*flat_inputs(g, p.args))
+    found = jax.jit(lambda *x: forward(VALUES, g, *x).flat_outputs, compiler_options=QUICK)(
+        *flat_inputs(g, p.args)
+    )
     same(jax.tree.unflatten(g.signature.results, found), own)
 
 

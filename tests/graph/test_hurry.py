@@ -16,7 +16,9 @@ print(float(jax.jit(lambda x: x @ x)(jax.numpy.arange(3.0))), os.environ["XLA_FL
 def test_xla_knows_the_flags_and_what_the_user_says_comes_last():
     said = "--xla_backend_optimization_level=1"
     environment = {**os.environ, "XLA_FLAGS": said}
-    run = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True
+    )
     assert run.stdout.split() == ["5.0", said], run.stderr
 
 
@@ -35,5 +37,7 @@ print(len(compiled.as_text()) != len(plain.as_text()) or size(compiled) != size(
 """
     flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
     environment = {**os.environ, "XLA_FLAGS": flags}
-    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+    )
     assert run.stdout.split() == ["True"], run.stderr + run.stdout

@@ -71,7 +71,9 @@ def test_the_exact_result_at_any_rational_point_of_two_intervals_lies_inside(nam
     points = [Fraction(a) + t * (Fraction(b) - Fraction(a)) for a, b, t in (first, second)]
     if name == "rem":
         points = [Fraction(float(p)) for p in points]  # fmod is exact on floats
-        points = [min(max(p, Fraction(float(x.lo))), Fraction(float(x.hi))) for p, x in zip(points, boxes)]
+        points = [
+            min(max(p, Fraction(float(x.lo))), Fraction(float(x.hi))) for p, x in zip(points, boxes)
+        ]
     value = exact(*points)
     if value is not None:
         assert_inside(value, interval(*boxes))
@@ -89,7 +91,10 @@ def test_the_exact_power_lies_inside(point, exponent):
 @given(st.lists(FLOATS, min_size=1, max_size=12))
 @max_examples(200)
 def test_the_exact_sum_lies_inside(terms):
-    assert_inside(sum(map(Fraction, terms), Fraction(0)), sums.reduce_sum(Interval.point(np.array(terms)), (0,)))
+    assert_inside(
+        sum(map(Fraction, terms), Fraction(0)),
+        sums.reduce_sum(Interval.point(np.array(terms)), (0,)),
+    )
 
 
 @given(st.lists(st.tuples(FLOATS, FLOATS), min_size=1, max_size=8))
@@ -121,7 +126,9 @@ def test_exact_sums_are_not_widened(a, b):
 
 def test_roundings_are_steps_of_one_float():
     for x in (0.0, 1.0, -1.0, 5e-324, rounding.LARGEST, -rounding.LARGEST):
-        assert rounding.below(x) == np.nextafter(x, -np.inf) and rounding.above(x) == np.nextafter(x, np.inf)
+        assert rounding.below(x) == np.nextafter(x, -np.inf) and rounding.above(x) == np.nextafter(
+            x, np.inf
+        )
     assert rounding.below(np.nan) == -np.inf and rounding.above(np.nan) == np.inf
     assert rounding.gamma(10) >= 10 * 2.0**-53 / (1 - 10 * 2.0**-53)
     with pytest.raises(ValueError, match="too long"):
@@ -137,7 +144,9 @@ def test_numpy_keeps_subnormal_numbers():
 # ---- affine maps, exactly ---------------------------------------------------------------------------------------
 
 
-def exact_affine_range(w: np.ndarray, b: np.ndarray, box: Interval) -> list[tuple[Fraction, Fraction]]:
+def exact_affine_range(
+    w: np.ndarray, b: np.ndarray, box: Interval
+) -> list[tuple[Fraction, Fraction]]:
     """min and max of W x + b over the box, in rational arithmetic."""
     ranges = []
     for row, shift in zip(w, b):
@@ -145,7 +154,12 @@ def exact_affine_range(w: np.ndarray, b: np.ndarray, box: Interval) -> list[tupl
             sorted((Fraction(a) * Fraction(lo), Fraction(a) * Fraction(hi)))
             for a, lo, hi in zip(row.tolist(), box.lo.tolist(), box.hi.tolist())
         ]
-        ranges.append((sum((t[0] for t in terms), Fraction(shift)), sum((t[1] for t in terms), Fraction(shift))))
+        ranges.append(
+            (
+                sum((t[0] for t in terms), Fraction(shift)),
+                sum((t[1] for t in terms), Fraction(shift)),
+            )
+        )
     return ranges
 
 
@@ -171,7 +185,9 @@ def test_affine_maps_enclose_their_exact_range_and_nothing_to_speak_of_beyond(se
     x = draws(5, seed=seed)
     box = Interval.around(x, 0.25)
     found = intervals(trace(lambda x: w @ x + b, x), box).outputs
-    for (least, most), lo, hi in zip(exact_affine_range(w, b, box), found.lo.tolist(), found.hi.tolist()):
+    for (least, most), lo, hi in zip(
+        exact_affine_range(w, b, box), found.lo.tolist(), found.hi.tolist()
+    ):
         assert float(least) - lo < 2e-14 and hi - float(most) < 2e-14
 
 
@@ -189,7 +205,8 @@ def test_a_deep_affine_network_encloses_its_exact_output():
     exact = [Fraction(v) for v in x.tolist()]
     for w, b in layers:
         exact = [
-            sum((Fraction(a) * v for a, v in zip(row, exact)), Fraction(c)) for row, c in zip(w.tolist(), b.tolist())
+            sum((Fraction(a) * v for a, v in zip(row, exact)), Fraction(c))
+            for row, c in zip(w.tolist(), b.tolist())
         ]
     for value, lo, hi in zip(exact, found.lo.tolist(), found.hi.tolist()):
         assert Fraction(lo) <= value <= Fraction(hi) and hi - lo < 1e-9 * (1 + abs(hi))
@@ -249,7 +266,9 @@ def floats_in(lo: float, hi: float, count: int = 500) -> np.ndarray:
             rounding.LARGEST,
         ]
     )
-    x = np.concatenate([size, moderate, special_points, rng.uniform(-1, 1, count), rng.uniform(-40, 40, count)])
+    x = np.concatenate(
+        [size, moderate, special_points, rng.uniform(-1, 1, count), rng.uniform(-40, 40, count)]
+    )
     x = np.unique(np.concatenate([x, -x, 1 + x]))
     return x[(x >= lo) & (x <= hi)]
 
@@ -291,10 +310,14 @@ def test_the_margin_leaves_a_factor_of_two_over_the_measured_error(name):
     y = f.f(x)
     normal = np.isfinite(y) & (np.abs(y) > 1e-300)
     worst = 0.0
-    for point, value, margin in zip(x[normal], y[normal], np.broadcast_to(f.margin(x), x.shape)[normal]):
+    for point, value, margin in zip(
+        x[normal], y[normal], np.broadcast_to(f.margin(x), x.shape)[normal]
+    ):
         exact = exact_value(name, float(point))
         if exact is not None:
-            error = abs(float(((exact - arb(float(value))) / arb(float(np.spacing(abs(value))))).mid()))
+            error = abs(
+                float(((exact - arb(float(value))) / arb(float(np.spacing(abs(value))))).mid())
+            )
             worst = max(worst, error / float(margin))
     assert worst <= 0.5
 
@@ -321,7 +344,8 @@ def test_waves_over_an_interval_hold_the_exact_value_at_any_point(start, width, 
     for name in ("sin", "cos", "tan"):
         found = getattr(functions, name)(box)
         assert (
-            inside(getattr(exact, name)(), float(found.lo), float(found.hi)) or not getattr(exact, name)().is_finite()
+            inside(getattr(exact, name)(), float(found.lo), float(found.hi))
+            or not getattr(exact, name)().is_finite()
         )
 
 
@@ -347,7 +371,8 @@ def test_margins_are_what_the_documentation_says():
     page = (Path(__file__).parents[2] / "docs" / "graph.md").read_text(encoding="utf-8")
     assert f"a margin of {NUMPY} or {SCIPY} ulps" in page
     x = np.linspace(-3, 3, 101)
-    np.testing.assert_array_equal(MONOTONE["erf"].f(x), special.erf(x))  # SciPy's own, to which the margin belongs
+    # SciPy's own, to which the margin belongs
+    np.testing.assert_array_equal(MONOTONE["erf"].f(x), special.erf(x))
 
 
 @given(st.lists(FLOATS, min_size=2, max_size=2, unique=True))

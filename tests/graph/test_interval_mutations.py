@@ -20,7 +20,15 @@ from ftheta.graph.domains.interval import (
     sums,
     univariate,
 )
-from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Softmax, Variance, WeightedAverage
+from ftheta.graph.patterns import (
+    Centred,
+    LogAddExp,
+    LogSumExp,
+    Normalised,
+    Softmax,
+    Variance,
+    WeightedAverage,
+)
 
 from .soundness import boxes, sample, sampled, violations
 from .table import TABLE, table_graph, table_samples
@@ -120,14 +128,25 @@ def centre_without_product_of_radii(node, x, y):
 
 
 MISTAKES = {
-    "products at two corners": ("mul", lambda node, x, y: Interval.hull_of(x.lo * y.lo, x.hi * y.hi)),
-    "differences of like ends": ("sub", lambda node, x, y: Interval.hull_of(x.lo - y.lo, x.hi - y.hi)),
+    "products at two corners": (
+        "mul",
+        lambda node, x, y: Interval.hull_of(x.lo * y.lo, x.hi * y.hi),
+    ),
+    "differences of like ends": (
+        "sub",
+        lambda node, x, y: Interval.hull_of(x.lo - y.lo, x.hi - y.hi),
+    ),
     "negation without exchange": ("neg", lambda node, x: x),
-    "absolute value at the ends": ("abs", lambda node, x: Interval.hull_of(np.abs(x.lo), np.abs(x.hi))),
+    "absolute value at the ends": (
+        "abs",
+        lambda node, x: Interval.hull_of(np.abs(x.lo), np.abs(x.hi)),
+    ),
     "squares at the ends": ("square", lambda node, x: Interval.hull_of(x.lo**2, x.hi**2)),
     "powers at the ends": (
         "integer_pow",
-        lambda node, x: Interval.hull_of(x.lo ** float(node.params["y"]), x.hi ** float(node.params["y"])),
+        lambda node, x: Interval.hull_of(
+            x.lo ** float(node.params["y"]), x.hi ** float(node.params["y"])
+        ),
     ),
     "cosine at the ends": ("cos", lambda node, x: Interval.hull_of(np.cos(x.lo), np.cos(x.hi))),
     "sine at the ends": ("sin", lambda node, x: Interval.hull_of(np.sin(x.lo), np.sin(x.hi))),
@@ -139,26 +158,36 @@ MISTAKES = {
     "matrix product of ends": (
         "dot_general",
         lambda node, x, y: Interval.hull_of(
-            sums.dot_general(node, point(x.lo), point(y.lo)).lo, sums.dot_general(node, point(x.hi), point(y.hi)).lo
+            sums.dot_general(node, point(x.lo), point(y.lo)).lo,
+            sums.dot_general(node, point(x.hi), point(y.hi)).lo,
         ),
     ),
     "matrix product without the product of radii": ("dot_general", centre_without_product_of_radii),
     "convolution of ends": (
         "conv_general_dilated",
         lambda node, x, y: Interval.hull_of(
-            sums.convolution(node, point(x.lo), point(y.lo)).lo, sums.convolution(node, point(x.hi), point(y.hi)).lo
+            sums.convolution(node, point(x.lo), point(y.lo)).lo,
+            sums.convolution(node, point(x.hi), point(y.hi)).lo,
         ),
     ),
     "always the second case": ("select_n", lambda node, p, *cases: cases[1]),
     "comparison decided too early": ("gt", lambda node, x, y: Interval(x.hi > y.lo, x.hi > y.lo)),
     "sums without order": (
         "cumsum",
-        lambda node, x: sums.cumulative_sum(replace(node, params={**node.params, "reverse": False}), x),
+        lambda node, x: sums.cumulative_sum(
+            replace(node, params={**node.params, "reverse": False}), x
+        ),
     ),
     "sorting nothing": ("sort", lambda node, *xs: xs[0] if len(xs) == 1 else xs),
-    "argmax of the lower ends": ("argmax", lambda node, x: QUIET_RULES["argmax"](node, point(x.lo))),
+    "argmax of the lower ends": (
+        "argmax",
+        lambda node, x: QUIET_RULES["argmax"](node, point(x.lo)),
+    ),
     "the first branch only": ("cond", lambda node, p, x: QUIET_RULES["cond"](node, point(0.0), x)),
-    "gathering in order": ("gather", lambda node, x, i: QUIET_RULES["gather"](node, x.map(lambda e: e[::-1]), i)),
+    "gathering in order": (
+        "gather",
+        lambda node, x, i: QUIET_RULES["gather"](node, x.map(lambda e: e[::-1]), i),
+    ),
     "truncation forgotten": ("convert_element_type", lambda node, x: x.map(lambda e: e * 0.9)),
     "reversal forgotten": ("rev", lambda node, x: x),
     "scatter-add without the base": (
@@ -166,7 +195,10 @@ MISTAKES = {
         lambda node, x, i, u: QUIET_RULES["scatter-add"](node, x.map(np.zeros_like), i, u),
     ),
     "padding with zero": ("pad", lambda node, x, fill: QUIET_RULES["pad"](node, x, point(0.0))),
-    "quotients of like ends": ("div", lambda node, x, y: Interval.hull_of(x.lo / y.lo, x.hi / y.hi)),
+    "quotients of like ends": (
+        "div",
+        lambda node, x, y: Interval.hull_of(x.lo / y.lo, x.hi / y.hi),
+    ),
     "rounding away from even": ("round", lambda node, x: x.map(np.floor)),
 }
 
@@ -232,26 +264,40 @@ def test_normalised_coordinates_bounded_too_sharply_are_noticed(monkeypatch):
     seen = sample(g, box, 1500)
     assert violations(g, box, seen) == []
     right = fused.normalise_interval
-    monkeypatch.setitem(fused.FUSED, Normalised, lambda *a: right(*a).meet(Interval.around(np.zeros(4), np.sqrt(2))))
+    monkeypatch.setitem(
+        fused.FUSED, Normalised, lambda *a: right(*a).meet(Interval.around(np.zeros(4), np.sqrt(2)))
+    )
     assert violations(g, box, seen)
 
 
-@pytest.mark.parametrize("mistake", ["a half is lost", "the first piece starts late", "knots decide on the wrong side"])
+@pytest.mark.parametrize(
+    "mistake", ["a half is lost", "the first piece starts late", "knots decide on the wrong side"]
+)
 def test_a_mistake_in_the_pieces_is_noticed(mistake, monkeypatch):
     if mistake == "a half is lost":
-        monkeypatch.setattr(univariate, "_replace_pieces", lambda old, chosen, first, second: _put(old, chosen, first))
+        monkeypatch.setattr(
+            univariate,
+            "_replace_pieces",
+            lambda old, chosen, first, second: _put(old, chosen, first),
+        )
     elif mistake == "the first piece starts late":
         right = univariate._range
         monkeypatch.setattr(
-            univariate, "_range", lambda f, x, knots: right(f, Interval(x.lo + 0.05 * (x.hi - x.lo), x.hi), knots)
+            univariate,
+            "_range",
+            lambda f, x, knots: right(f, Interval(x.lo + 0.05 * (x.hi - x.lo), x.hi), knots),
         )
     else:
         compare = univariate.strict_compare
-        monkeypatch.setattr(univariate, "strict_compare", lambda node, x, y: decisions.negation(compare(node, x, y)))
+        monkeypatch.setattr(
+            univariate, "strict_compare", lambda node, x, y: decisions.negation(compare(node, x, y))
+        )
     g = trace(lambda x: jax.nn.leaky_relu(x) + jax.nn.elu(x), np.zeros(3))
     box = (Interval(np.array([-1.0, 0.5, -3.0]), np.array([2.0, 1.0, -1.0])),)
     seen = sample(g, box, 200)
-    with suppress(GraphError):  # where the pieces do not even meet the enclosure of the single nodes
+    with suppress(
+        GraphError
+    ):  # where the pieces do not even meet the enclosure of the single nodes
         assert violations(g, box, seen) or caught_by("activations")
 
 
@@ -281,7 +327,9 @@ def arithmetic_violations():
             found = operation(p, q)
             missed += not (Fraction(float(found.lo)) <= value <= Fraction(float(found.hi)))
         root = arithmetic.sqrt(Interval.point(abs(x)))
-        missed += not (Fraction(float(root.lo)) ** 2 <= Fraction(abs(x)) <= Fraction(float(root.hi)) ** 2)
+        missed += not (
+            Fraction(float(root.lo)) ** 2 <= Fraction(abs(x)) <= Fraction(float(root.hi)) ** 2
+        )
         power = arithmetic.integer_power(p, 5)
         missed += not (Fraction(float(power.lo)) <= Fraction(x) ** 5 <= Fraction(float(power.hi)))
     return missed
@@ -309,8 +357,16 @@ UNROUNDED = {
         {"sum_error": lambda size, terms: 0 * size},
         lambda: sum(affine_violations(s) for s in range(12)),
     ),
-    "functions below": (functions, {"below_by": unrounded}, lambda: len(function_violations("exp"))),
-    "functions above": (functions, {"above_by": unrounded}, lambda: len(function_violations("tanh"))),
+    "functions below": (
+        functions,
+        {"below_by": unrounded},
+        lambda: len(function_violations("exp")),
+    ),
+    "functions above": (
+        functions,
+        {"above_by": unrounded},
+        lambda: len(function_violations("tanh")),
+    ),
 }
 
 

@@ -13,7 +13,15 @@ from jax import lax
 
 from ftheta.graph import Interval, forward, intervals, trace
 from ftheta.graph.domains.interval import INTERVAL, PLAIN
-from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Softmax, Variance, WeightedAverage
+from ftheta.graph.patterns import (
+    Centred,
+    LogAddExp,
+    LogSumExp,
+    Normalised,
+    Softmax,
+    Variance,
+    WeightedAverage,
+)
 from ftheta.graph.recognise import patterns
 
 from ..thoroughness import max_examples
@@ -40,7 +48,9 @@ def test_sharpening_only_shrinks(name):
     plain = forward(PLAIN, g, *boxes(name))
     for slot in g.slots:
         if slot.is_real:
-            assert np.all(sharp[slot].lo >= plain[slot].lo) and np.all(sharp[slot].hi <= plain[slot].hi)
+            assert np.all(sharp[slot].lo >= plain[slot].lo) and np.all(
+                sharp[slot].hi <= plain[slot].hi
+            )
 
 
 # ---- exact up to rounding ---------------------------------------------------------------------------------------
@@ -53,7 +63,9 @@ def output_range(f, lo, hi) -> Interval:
 
 
 MONOTONE = {
-    "tanh network with positive weights": lambda x: jnp.tanh(jnp.tanh(x @ np.abs(draws(4, 5))) @ np.abs(draws(5, 2))),
+    "tanh network with positive weights": lambda x: jnp.tanh(
+        jnp.tanh(x @ np.abs(draws(4, 5))) @ np.abs(draws(5, 2))
+    ),
     "softplus": jax.nn.softplus,
     "sigmoid": jax.nn.sigmoid,
     "relu6": jax.nn.relu6,
@@ -121,7 +133,12 @@ def test_a_discontinuous_choice_is_enclosed_on_both_sides_of_its_knot():
 def test_a_value_taken_at_the_knot_alone_is_not_lost():
     f = lambda x: jnp.where(x == 1.0, 100.0, x) * 1.0 + 0 * x
     assert output_range(f, [0.0], [2.0]).hi >= 100.0
-    assert output_range(lambda x: jnp.where(x > 1.0, 0.0, jnp.where(x < 1.0, 0.5, -3.0)) + 0 * x, [0], [2]).lo <= -3
+    assert (
+        output_range(
+            lambda x: jnp.where(x > 1.0, 0.0, jnp.where(x < 1.0, 0.5, -3.0)) + 0 * x, [0], [2]
+        ).lo
+        <= -3
+    )
 
 
 STEPS = {
@@ -145,7 +162,10 @@ STEPS = {
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9), st.sampled_from([-0.5, 0.0, 1.0])
+            st.sampled_from(sorted(STEPS)),
+            st.integers(0, 9),
+            st.integers(0, 9),
+            st.sampled_from([-0.5, 0.0, 1.0]),
         ),
         min_size=3,
         max_size=9,
@@ -171,7 +191,12 @@ def test_random_programs_are_enclosed_slot_by_slot(steps, radius):
 SPELLINGS = {
     "equinox": (module(eqx.nn.LayerNorm, 6, use_weight=False, use_bias=False), np.sqrt(5)),
     "mean and var": (lambda x: (x - x.mean()) / jnp.sqrt(x.var() + 1e-5), np.sqrt(5)),
-    "flax": (lambda x: (x - x.mean()) * lax.rsqrt(jnp.maximum((x**2).mean() - x.mean() ** 2, 0.0) + 1e-6), np.sqrt(5)),
+    "flax": (
+        lambda x: (
+            (x - x.mean()) * lax.rsqrt(jnp.maximum((x**2).mean() - x.mean() ** 2, 0.0) + 1e-6)
+        ),
+        np.sqrt(5),
+    ),
     "std": (lambda x: (x - x.mean()) / (x.std() + 1e-6), np.sqrt(5)),
     "power": (lambda x: (x - x.mean()) * (x.var() + 1e-5) ** -0.5, np.sqrt(5)),
     "reciprocal": (lambda x: (x - x.mean()) * (1 / jnp.sqrt(x.var() + 1e-5)), np.sqrt(5)),
@@ -251,8 +276,21 @@ def test_each_pattern_is_found_in_some_program_of_the_zoo():
     names = ("residual_network", "normalisations", "attention", "cross_entropy", "activations")
     found = {type(p) for name in names for p in patterns(graph(name)).values()}
     softplus = trace(jax.nn.softplus, np.ones(2))
-    inside = {type(p) for node in softplus.nodes for inner in node.graphs for p in patterns(inner).values()}
-    assert found | inside == {Centred, Variance, Normalised, Softmax, LogSumExp, LogAddExp, WeightedAverage}
+    inside = {
+        type(p)
+        for node in softplus.nodes
+        for inner in node.graphs
+        for p in patterns(inner).values()
+    }
+    assert found | inside == {
+        Centred,
+        Variance,
+        Normalised,
+        Softmax,
+        LogSumExp,
+        LogAddExp,
+        WeightedAverage,
+    }
 
 
 def test_softmax_has_the_optimal_enclosure():
@@ -275,7 +313,9 @@ def test_softmax_stays_a_probability_however_wide_the_box():
 
 def test_attention_averages_stay_in_the_hull_of_the_values():
     v = draws(5, 3)
-    found = output_range(lambda s: jax.nn.softmax(s) @ v, np.full((2, 5), -50.0), np.full((2, 5), 50.0))
+    found = output_range(
+        lambda s: jax.nn.softmax(s) @ v, np.full((2, 5), -50.0), np.full((2, 5), 50.0)
+    )
     np.testing.assert_allclose(found.lo, np.broadcast_to(v.min(0), (2, 3)), rtol=1e-12)
     np.testing.assert_allclose(found.hi, np.broadcast_to(v.max(0), (2, 3)), rtol=1e-12)
 
@@ -284,8 +324,12 @@ def test_centring_is_one_linear_map():
     lo = np.array([0.0, 1.0, -1.0])
     hi = np.array([1.0, 2.0, 3.0])
     found = output_range(lambda x: x - x.mean(), lo, hi)
-    np.testing.assert_allclose(found.lo, [(2 * 0 - 2 - 3) / 3, (2 * 1 - 1 - 3) / 3, (-2 - 1 - 2) / 3], rtol=1e-13)
-    np.testing.assert_allclose(found.hi, [(2 * 1 - 1 + 1) / 3, (2 * 2 - 0 + 1) / 3, (2 * 3 - 0 - 1) / 3], rtol=1e-13)
+    np.testing.assert_allclose(
+        found.lo, [(2 * 0 - 2 - 3) / 3, (2 * 1 - 1 - 3) / 3, (-2 - 1 - 2) / 3], rtol=1e-13
+    )
+    np.testing.assert_allclose(
+        found.hi, [(2 * 1 - 1 + 1) / 3, (2 * 2 - 0 + 1) / 3, (2 * 3 - 0 - 1) / 3], rtol=1e-13
+    )
 
 
 def test_weights_may_vary_too():
@@ -293,7 +337,9 @@ def test_weights_may_vary_too():
     g = trace(lambda p, x: mlp(jax.nn.relu, p, x), params, draws(3))
     wide = intervals(g, jax.tree.map(lambda w: Interval.around(w, 0.1), params), draws(3)).outputs
     narrow = intervals(g, params, draws(3)).outputs
-    assert np.all(wide.lo < narrow.lo) and np.all(narrow.hi < wide.hi) and narrow.width.max() < 1e-13
+    assert (
+        np.all(wide.lo < narrow.lo) and np.all(narrow.hi < wide.hi) and narrow.width.max() < 1e-13
+    )
 
 
 def test_a_graph_in_single_precision_is_enclosed_in_double_precision():

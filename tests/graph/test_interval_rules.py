@@ -42,7 +42,9 @@ def test_the_rule_encloses_every_sample(primitive):
 
 def enclose(f, *boxes):
     g = trace(f, *[jax.ShapeDtypeStruct(np.shape(lo), np.float64) for lo, _ in boxes])
-    return intervals(g, *[Interval(np.asarray(lo, float), np.asarray(hi, float)) for lo, hi in boxes]).outputs
+    return intervals(
+        g, *[Interval(np.asarray(lo, float), np.asarray(hi, float)) for lo, hi in boxes]
+    ).outputs
 
 
 def ends(f, *boxes):
@@ -70,7 +72,11 @@ EXACT = {
     "square root from zero": (jnp.sqrt, (0.0, 4.0), (0.0, 2.0)),
     "sign across zero": (jnp.sign, (-2.0, 0.5), (-1.0, 1.0)),
     "rounding half to even": (jnp.round, (0.5, 2.5), (0.0, 2.0)),
-    "angle across the positive axis": (lambda y: jnp.arctan2(y, 1.0), (-1.0, 1.0), (-np.pi / 4, np.pi / 4)),
+    "angle across the positive axis": (
+        lambda y: jnp.arctan2(y, 1.0),
+        (-1.0, 1.0),
+        (-np.pi / 4, np.pi / 4),
+    ),
     "angle across the cut": (lambda y: jnp.arctan2(y, -1.0), (-1.0, 1.0), (-np.pi, np.pi)),
     "tangent with a pole inside": (jnp.tan, (1.0, 2.0), (-np.inf, np.inf)),
     "negative base, integer exponent": (lambda x: jnp.power(x, 3.0), (-2.0, 1.0), (-8.0, 1.0)),
@@ -115,9 +121,15 @@ INFINITE = {
     "exp beyond range": (jnp.exp, (0.0, 1e4)),
     "sinh beyond range": (jnp.sinh, (-1e4, 1e4)),
     "sum of unbounded": (lambda x: jnp.stack([x, -x]).sum(), (-np.inf, np.inf)),
-    "matrix product of unbounded": (lambda x: jnp.array([[1.0, 0.0], [0.0, 1.0]]) @ jnp.stack([x, 2.0]), (0.0, np.inf)),
+    "matrix product of unbounded": (
+        lambda x: jnp.array([[1.0, 0.0], [0.0, 1.0]]) @ jnp.stack([x, 2.0]),
+        (0.0, np.inf),
+    ),
     "softmax of unbounded": (lambda x: jax.nn.softmax(jnp.stack([x, 0.0])), (-np.inf, np.inf)),
-    "layer norm of unbounded": (lambda x: jax.nn.standardize(jnp.stack([x, 0.0, 1.0])), (-np.inf, np.inf)),
+    "layer norm of unbounded": (
+        lambda x: jax.nn.standardize(jnp.stack([x, 0.0, 1.0])),
+        (-np.inf, np.inf),
+    ),
     "silu of unbounded": (jax.nn.silu, (-np.inf, np.inf)),
     "softplus of unbounded": (jax.nn.softplus, (-np.inf, np.inf)),
     "power beyond range": (lambda x: x**7, (-1e100, 1e100)),
@@ -140,7 +152,8 @@ def test_zero_times_unbounded_is_zero():
 
 def test_sums_and_products_of_numbers_at_least_zero_stay_at_least_zero():
     lo, _ = ends(
-        lambda x: jnp.sqrt(jnp.sum(x * x) * x[0] ** 2 + jnp.cumsum(jnp.abs(x))[-1]), ([-1e-200] * 3, [1e-200] * 3)
+        lambda x: jnp.sqrt(jnp.sum(x * x) * x[0] ** 2 + jnp.cumsum(jnp.abs(x))[-1]),
+        ([-1e-200] * 3, [1e-200] * 3),
     )
     assert lo == 0.0
 
@@ -169,7 +182,11 @@ def test_comparisons_are_decided_when_the_intervals_leave_no_doubt():
 
 
 def test_a_choice_takes_only_the_cases_that_are_possible():
-    lo, hi = ends(lambda x, y: jnp.where(x > 0, y, -y), ([1.0, -2.0, -1.0], [2.0, -1.0, 1.0]), ([5.0] * 3, [6.0] * 3))
+    lo, hi = ends(
+        lambda x, y: jnp.where(x > 0, y, -y),
+        ([1.0, -2.0, -1.0], [2.0, -1.0, 1.0]),
+        ([5.0] * 3, [6.0] * 3),
+    )
     assert (lo, hi) == ([5.0, -6.0, -6.0], [6.0, -5.0, 6.0])
 
 
@@ -196,14 +213,19 @@ def test_integers_lie_on_whole_numbers_and_wrap_around():
 
 def test_remainders_of_integers_by_something_that_may_be_zero_say_nothing():
     g = trace(lambda n, m: lax.rem(n, m), np.int32(7), np.int32(3))
-    assert (float((found := intervals(g, 7, Interval(0, 3)).outputs).lo), float(found.hi)) == (-(2.0**31), 2.0**31 - 1)
+    assert (float((found := intervals(g, 7, Interval(0, 3)).outputs).lo), float(found.hi)) == (
+        -(2.0**31),
+        2.0**31 - 1,
+    )
     found = intervals(g, Interval(5, 9), Interval(3, 4)).outputs
     assert (float(found.lo), float(found.hi)) == (0.0, 4.0)
 
 
 def test_truth_values_can_be_the_variable_and_be_compared_and_sought():
     g = trace(
-        lambda p, x: (jnp.where(p, 1.0, 2.0) * p.astype(float), jnp.argmin(x > 0)), np.array([True, False]), np.ones(3)
+        lambda p, x: (jnp.where(p, 1.0, 2.0) * p.astype(float), jnp.argmin(x > 0)),
+        np.array([True, False]),
+        np.ones(3),
     )
     product, first = intervals(
         g,
@@ -215,9 +237,17 @@ def test_truth_values_can_be_the_variable_and_be_compared_and_sought():
 
 
 def test_an_index_that_is_not_known_gives_the_hull_of_the_entries():
-    lo, hi = ends(lambda x, y: x[jnp.argmax(y)], ([1.0, 5.0, 2.0], [1.5, 6.0, 3.0]), ([0.0, 0.0, 9.0], [1.0, 1.0, 9.5]))
+    lo, hi = ends(
+        lambda x, y: x[jnp.argmax(y)],
+        ([1.0, 5.0, 2.0], [1.5, 6.0, 3.0]),
+        ([0.0, 0.0, 9.0], [1.0, 1.0, 9.5]),
+    )
     assert (lo, hi) == (2.0, 3.0)
-    lo, hi = ends(lambda x, y: x[jnp.argmax(y)], ([1.0, 5.0, 2.0], [1.5, 6.0, 3.0]), ([0.0, 0.0, 0.0], [1.0] * 3))
+    lo, hi = ends(
+        lambda x, y: x[jnp.argmax(y)],
+        ([1.0, 5.0, 2.0], [1.5, 6.0, 3.0]),
+        ([0.0, 0.0, 0.0], [1.0] * 3),
+    )
     assert lo <= 1.0 and hi >= 6.0
 
 
@@ -297,7 +327,9 @@ def test_a_place_out_of_bounds_says_nothing():
 
 
 def test_a_place_out_of_bounds_holds_the_fill_value():
-    found = enclose(lambda x: jnp.take(x, np.array([0, 9]), mode="fill", fill_value=7.0), ([0.0] * 4, [1.0] * 4))
+    found = enclose(
+        lambda x: jnp.take(x, np.array([0, 9]), mode="fill", fill_value=7.0), ([0.0] * 4, [1.0] * 4)
+    )
     assert (found.lo.tolist(), found.hi.tolist()) == ([0.0, 7.0], [1.0, 7.0])
 
 

@@ -51,7 +51,9 @@ def missed_by(params, x, method: Method = "crown") -> int:
     found = bound_network(params, x, x, method)
     missed = 0
     for j, value in enumerate(exact_network(params, x)):
-        missed += not (Fraction(float(found.lower[0, j])) <= value <= Fraction(float(found.upper[0, j])))
+        missed += not (
+            Fraction(float(found.lower[0, j])) <= value <= Fraction(float(found.upper[0, j]))
+        )
         for form, sign in ((found.lower_form, 1), (found.upper_form, -1)):
             (coefficients,) = form.coefficients
             assert coefficients is not None
@@ -70,7 +72,10 @@ def test_the_bounds_over_a_single_point_hold_the_exact_value(seed, exponent):
 
 def test_constants_that_cancel_are_paid_for():
     big = 2.0**56
-    params = [(np.array([[1.0, 1.0]]), np.array([big, -big])), (np.array([[1.0], [-1.0]]), np.array([-big]))]
+    params = [
+        (np.array([[1.0, 1.0]]), np.array([big, -big])),
+        (np.array([[1.0], [-1.0]]), np.array([-big])),
+    ]
     for x in np.linspace(0, 1, 7):
         assert missed_by(params, np.array([x])) == 0
 
@@ -88,7 +93,9 @@ def test_an_affine_program_is_bounded_exactly_up_to_rounding():
     reach = np.abs(whole) @ np.full(4, 0.25)
     program = Program.of(trace(f, lo, fold_rounded=False))
     found = linear_bounds(program, [BoxSet(Interval(lo[None], hi[None]))])
-    assert np.allclose(found.lower, middle - reach, atol=1e-12) and np.allclose(found.upper, middle + reach, atol=1e-12)
+    assert np.allclose(found.lower, middle - reach, atol=1e-12) and np.allclose(
+        found.upper, middle + reach, atol=1e-12
+    )
 
 
 def test_one_layer_of_relus_is_bounded_by_its_triangles():
@@ -131,7 +138,9 @@ def test_balls_hold_the_values_on_them_and_are_sharp_for_affine_maps(norm):
     program = Program.of(trace(lambda x: x @ w, centre, fold_rounded=False))
     found = linear_bounds(program, [BallSet(centre[None], np.array([0.5]), norm)])
     dual = np.abs(w).max(0) if norm == 1 else np.sqrt((w**2).sum(0))
-    assert np.allclose(found.upper, centre @ w + 0.5 * dual) and np.allclose(found.lower, centre @ w - 0.5 * dual)
+    assert np.allclose(found.upper, centre @ w + 0.5 * dual) and np.allclose(
+        found.lower, centre @ w - 0.5 * dual
+    )
     assert np.all(found.upper - centre @ w >= 0.5 * dual * (1 - 1e-15))
 
 
@@ -143,7 +152,9 @@ def test_a_batch_has_the_bounds_of_its_boxes():
     whole = linear_bounds(program, [BoxSet(Interval.around(x, radius))])
     for k in range(7):
         one = linear_bounds(program, [BoxSet(Interval.around(x[k : k + 1], radius[k : k + 1]))])
-        assert np.allclose(whole.lower[k], one.lower[0]) and np.allclose(whole.upper[k], one.upper[0])
+        assert np.allclose(whole.lower[k], one.lower[0]) and np.allclose(
+            whole.upper[k], one.upper[0]
+        )
 
 
 def test_an_unbounded_box_says_what_intervals_say():

@@ -76,10 +76,23 @@ def test_slopes_are_sharp_where_a_function_is_smooth_or_has_a_kink():
         ("max with a line", (-1.0, 0.0), (-2.0, -2.0)),
     ):
         slope = evaluator_of(name)(Interval(np.array([piece[0]]), np.array([piece[1]]))).slope
-        assert slope is not None and np.allclose([slope.lo[0], slope.hi[0]], slopes, atol=1e-12), name
+        assert slope is not None and np.allclose([slope.lo[0], slope.hi[0]], slopes, atol=1e-12), (
+            name
+        )
 
 
 def test_the_rules_that_have_a_case_of_their_own_are_tried():
-    assert {"max", "min", "abs", "clamp", "floor", "ceil", "round", "sign", "select_n", "pow", "div", "mul"} <= set(
-        RULES
-    )
+    assert {
+        "max",
+        "min",
+        "abs",
+        "clamp",
+        "floor",
+        "ceil",
+        "round",
+        "sign",
+        "select_n",
+        "pow",
+        "div",
+        "mul",
+    } <= set(RULES)

@@ -11,14 +11,23 @@ from ftheta.graph.domains.linear import BallSet, BoxSet, Program, linear_bounds
 from ftheta.graph.domains.linear.forward import Forward
 from ftheta.graph.domains.linear.refining import Carry, enclose
 
-from .linear_soundness import SLACK, draw_network_and_point, form_values, prepared, samples_of, with_axis
+from .linear_soundness import (
+    SLACK,
+    draw_network_and_point,
+    form_values,
+    prepared,
+    samples_of,
+    with_axis,
+)
 from .soundness import boxes
 from .table import table_graph
 from .test_linear_backward import missed_by
 from .zoo import ZOO, draws, graph, layers, mlp
 
 
-def found_wrong(g: Graph, inputs: tuple[Interval, ...], count: int = 100, carry: Carry = "all") -> list[str]:
+def found_wrong(
+    g: Graph, inputs: tuple[Interval, ...], count: int = 100, carry: Carry = "all"
+) -> list[str]:
     """Slots with a sample outside of their enclosure or of their forms."""
     sets = [with_axis(box) for box in inputs]
     relaxed = enclose(prepared(g), sets, carry=carry)
@@ -58,7 +67,8 @@ def test_back_substitution_after_forms_is_at_least_as_sharp_as_either_where_few_
     (slot,) = program.graph.outputs
     seeds = {slot.id: np.concatenate([np.eye(2), -np.eye(2)])[None]}
     both, forward, backward = (
-        enclose(program, sets, carry=carry).pull_back(seeds).least(sets) for carry in ("most", "all", "nothing")
+        enclose(program, sets, carry=carry).pull_back(seeds).least(sets)
+        for carry in ("most", "all", "nothing")
     )
     assert np.all(both >= forward - 1e-12) and np.all(both >= backward - 1e-12)
     assert np.any(both > forward + 1e-6)
@@ -66,7 +76,9 @@ def test_back_substitution_after_forms_is_at_least_as_sharp_as_either_where_few_
 
 def test_maps_lines_and_planes_are_carried_as_their_functionals_are():
     """The three quick ways against the functionals of every entry, and against single points of the box."""
-    f = lambda x: jax.numpy.concatenate([jax.numpy.tanh(x @ W_3) * (x @ W_3.T), -jax.nn.relu(x), x[::-1] - x])
+    f = lambda x: jax.numpy.concatenate(
+        [jax.numpy.tanh(x @ W_3) * (x @ W_3.T), -jax.nn.relu(x), x[::-1] - x]
+    )
     lo = draws(3)
     program = Program.of(trace(f, lo, fold_rounded=False))
     sets = [BoxSet(Interval(lo[None], lo[None] + 0.5))]
@@ -95,7 +107,10 @@ def test_the_bounds_over_a_single_point_hold_the_exact_value(seed, exponent):
 
 def test_constants_that_cancel_are_paid_for():
     big = 2.0**56
-    params = [(np.array([[1.0, 1.0]]), np.array([big, -big])), (np.array([[1.0], [-1.0]]), np.array([-big]))]
+    params = [
+        (np.array([[1.0, 1.0]]), np.array([big, -big])),
+        (np.array([[1.0], [-1.0]]), np.array([-big])),
+    ]
     for x in np.linspace(0, 1, 7):
         assert missed_by(params, np.array([x]), method="forward") == 0
 
@@ -110,7 +125,9 @@ def test_an_affine_program_is_bounded_exactly_up_to_rounding():
     reach = np.abs(whole) @ np.full(4, 0.25)
     program = Program.of(trace(f, lo, fold_rounded=False))
     found = linear_bounds(program, [BoxSet(Interval(lo[None], hi[None]))], method="forward")
-    assert np.allclose(found.lower, middle - reach, atol=1e-12) and np.allclose(found.upper, middle + reach, atol=1e-12)
+    assert np.allclose(found.lower, middle - reach, atol=1e-12) and np.allclose(
+        found.upper, middle + reach, atol=1e-12
+    )
 
 
 def test_one_layer_of_relus_is_bounded_as_by_back_substitution():
@@ -130,7 +147,9 @@ def test_balls_are_sharp_for_affine_maps(norm):
     program = Program.of(trace(lambda x: x @ w, centre, fold_rounded=False))
     found = linear_bounds(program, [BallSet(centre[None], np.array([0.5]), norm)], method="forward")
     dual = np.abs(w).max(0) if norm == 1 else np.sqrt((w**2).sum(0))
-    assert np.allclose(found.upper, centre @ w + 0.5 * dual) and np.allclose(found.lower, centre @ w - 0.5 * dual)
+    assert np.allclose(found.upper, centre @ w + 0.5 * dual) and np.allclose(
+        found.lower, centre @ w - 0.5 * dual
+    )
 
 
 def test_a_batch_has_the_bounds_of_its_boxes():
@@ -140,5 +159,9 @@ def test_a_batch_has_the_bounds_of_its_boxes():
     program = Program.of(trace(lambda x: mlp(jax.nn.relu, params, x), x[0], fold_rounded=False))
     whole = linear_bounds(program, [BoxSet(Interval.around(x, radius))], method="forward")
     for k in range(5):
-        one = linear_bounds(program, [BoxSet(Interval.around(x[k : k + 1], radius[k : k + 1]))], method="forward")
-        assert np.allclose(whole.lower[k], one.lower[0]) and np.allclose(whole.upper[k], one.upper[0])
+        one = linear_bounds(
+            program, [BoxSet(Interval.around(x[k : k + 1], radius[k : k + 1]))], method="forward"
+        )
+        assert np.allclose(whole.lower[k], one.lower[0]) and np.allclose(
+            whole.upper[k], one.upper[0]
+        )

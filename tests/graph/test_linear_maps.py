@@ -32,7 +32,10 @@ LINEAR = {
     "dot_general, matrix first": (lambda x: W @ x, (6,)),
     "dot_general, matrix last": (lambda x: x @ W.T, (3, 6)),
     "dot_general of stacks": (lambda x: jnp.einsum("bij,bkj->bki", x, draws(2, 5, 3)), (2, 4, 3)),
-    "dot_general of stacks, reversed": (lambda x: jnp.einsum("bkj,bij->kbi", draws(2, 5, 3), x), (2, 4, 3)),
+    "dot_general of stacks, reversed": (
+        lambda x: jnp.einsum("bkj,bij->kbi", draws(2, 5, 3), x),
+        (2, 4, 3),
+    ),
     "dot_general to a number": (lambda x: jnp.vdot(x, draws(3, 2)), (3, 2)),
     "conv_general_dilated": (
         lambda x: lax.conv_general_dilated(
@@ -48,13 +51,21 @@ LINEAR = {
     ),
     "conv_general_dilated, channels last": (
         lambda x: lax.conv_general_dilated(
-            x, jnp.asarray(draws(3, 3, 2, 4)), (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            x,
+            jnp.asarray(draws(3, 3, 2, 4)),
+            (1, 1),
+            "SAME",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
         ),
         (1, 5, 4, 2),
     ),
     "conv_general_dilated, transposed": (
         lambda x: lax.conv_transpose(
-            x, jnp.asarray(draws(3, 2, 4, 3)), (2, 2), "SAME", dimension_numbers=("NCHW", "HWIO", "NCHW")
+            x,
+            jnp.asarray(draws(3, 2, 4, 3)),
+            (2, 2),
+            "SAME",
+            dimension_numbers=("NCHW", "HWIO", "NCHW"),
         ),
         (1, 4, 3, 3),
     ),
@@ -103,7 +114,11 @@ def maps_of(name):
     args = [draws(*shape, seed=k) for k, shape in enumerate(shapes)]
     program = Program.of(trace(f, *args, fold_rounded=False))
     primitive = name.split(",")[0].split(" ")[0]
-    nodes = [n for n in program.graph.nodes if n.primitive == primitive and n.outputs[0].id in program.varying]
+    nodes = [
+        n
+        for n in program.graph.nodes
+        if n.primitive == primitive and n.outputs[0].id in program.varying
+    ]
     assert nodes, f"{name} does not use {primitive}"
     return program, nodes
 
@@ -123,9 +138,17 @@ def test_the_maps_add_up_to_what_jax_computes(name):
         operands = []
         for source in node.inputs:
             known = program.constants.get(source.id)
-            operands.append(draws(*source.shape, seed=source.id) if known is None else known.lo.astype(source.dtype))
-        expected = np.asarray(node.evaluate(*[x.astype(s.dtype) for x, s in zip(operands, node.inputs)])[output])
-        total = sum((linear.push(operands[place][None])[0] for place, linear in terms), np.zeros(slot.shape))
+            operands.append(
+                draws(*source.shape, seed=source.id)
+                if known is None
+                else known.lo.astype(source.dtype)
+            )
+        expected = np.asarray(
+            node.evaluate(*[x.astype(s.dtype) for x, s in zip(operands, node.inputs)])[output]
+        )
+        total = sum(
+            (linear.push(operands[place][None])[0] for place, linear in terms), np.zeros(slot.shape)
+        )
         assert np.allclose(total, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -145,19 +168,30 @@ def test_sizes_and_signs_are_those_of_the_coefficients(name):
     for _, node, _, slot, terms in each_map(name):
         for place, linear in terms:
             source = node.inputs[place]
-            matrix = linear.push(np.eye(source.size).reshape(-1, *source.shape)).reshape(source.size, slot.size).T
+            matrix = (
+                linear.push(np.eye(source.size).reshape(-1, *source.shape))
+                .reshape(source.size, slot.size)
+                .T
+            )
             magnitude = np.abs(draws(2, *source.shape))
             size = np.abs(matrix) @ magnitude.reshape(2, -1).T
             assert np.allclose(linear.size(magnitude).reshape(2, -1).T, size)
             assert np.all(size * (1 - 1e-13) <= linear.size(magnitude).reshape(2, -1).T)
             plus, minus = linear.split()
-            parts = [np.zeros_like(matrix) if p is None else _matrix(p, source, slot) for p in (plus, minus)]
+            parts = [
+                np.zeros_like(matrix) if p is None else _matrix(p, source, slot)
+                for p in (plus, minus)
+            ]
             assert np.all(parts[0] >= 0) and np.all(parts[1] <= 0)
             assert np.allclose(parts[0] + parts[1], matrix)
 
 
 def _matrix(linear, source, slot):
-    return linear.push(np.eye(source.size).reshape(-1, *source.shape)).reshape(source.size, slot.size).T
+    return (
+        linear.push(np.eye(source.size).reshape(-1, *source.shape))
+        .reshape(source.size, slot.size)
+        .T
+    )
 
 
 @pytest.mark.parametrize("name", LINEAR)
@@ -167,7 +201,10 @@ def test_terms_count_the_roundings(name):
         for place, linear in terms:
             matrix = _matrix(linear, node.inputs[place], slot)
             products = not np.isin(matrix, (0, 1, -1)).all()
-            for count, entries in ((linear.pull_terms, matrix != 0), (linear.push_terms, (matrix != 0).T)):
+            for count, entries in (
+                (linear.pull_terms, matrix != 0),
+                (linear.push_terms, (matrix != 0).T),
+            ):
                 most = int(entries.sum(0).max(initial=0))
                 assert count >= (most if products else 0)
                 assert count >= most or most <= 1

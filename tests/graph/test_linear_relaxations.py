@@ -34,7 +34,9 @@ def intervals_in(domain: tuple[float, float], count: int, seed: int) -> Interval
     rng = np.random.default_rng(seed)
     low, high = (np.clip(end, -60.0, 60.0) for end in domain)
     scale = 10.0 ** rng.uniform(-3, 0, count)
-    middle = np.where(rng.random(count) < 0.5, rng.uniform(low, high, count), rng.standard_normal(count) * scale)
+    middle = np.where(
+        rng.random(count) < 0.5, rng.uniform(low, high, count), rng.standard_normal(count) * scale
+    )
     width = 10.0 ** rng.uniform(-14, 2, count) * (rng.random(count) < 0.95)
     lo = np.clip(middle - width * rng.random(count), low, high)
     hi = np.clip(middle + width * rng.random(count), low, high)
@@ -55,7 +57,9 @@ def crossings(lines: Lines, x: Interval, exact: Callable[[Any], Any]) -> list[st
     found = []
     with ctx.workprec(BITS):
         for lo, hi, *line in zip(x.lo.tolist(), x.hi.tolist(), *(part.tolist() for part in lines)):
-            below, under, above, over = (arb(v) if np.isfinite(v) else arb("inf") * np.sign(v) for v in line)
+            below, under, above, over = (
+                arb(v) if np.isfinite(v) else arb("inf") * np.sign(v) for v in line
+            )
             for t in points_of(lo, hi, rng):
                 value = exact(t)
                 if value.is_finite() and (value < below * t + under or value > above * t + over):
@@ -113,9 +117,14 @@ def test_lines_along_a_curve_are_never_crossed(name):
 
 
 @pytest.mark.parametrize("name", CURVED)
-def test_the_line_beside_a_convex_or_concave_piece_touches_it_in_the_middle_and_the_other_at_the_ends(name):
+def test_the_line_beside_a_convex_or_concave_piece_touches_it_in_the_middle_and_the_other_at_the_ends(
+    name,
+):
     curve, domain, _ = CURVED[name]
-    pieces = [(max(domain[0], 0.2), min(domain[1], 0.9), curve.right), (max(domain[0], -0.9), -0.2, curve.left)]
+    pieces = [
+        (max(domain[0], 0.2), min(domain[1], 0.9), curve.right),
+        (max(domain[0], -0.9), -0.2, curve.left),
+    ]
     for lo, hi, bend in pieces:
         if lo >= hi or hi > domain[1] or lo < domain[0]:
             continue
@@ -124,9 +133,13 @@ def test_the_line_beside_a_convex_or_concave_piece_touches_it_in_the_middle_and_
         at = lambda t: float(curve.value(Interval.point(np.array([t]))).lo[0])
         middle = (lo + hi) / 2
         tangent, secant = (lines[:2], lines[2:]) if bend > 0 else (lines[2:], lines[:2])
-        assert abs(float(tangent[0][0] * middle + tangent[1][0]) - at(middle)) < 1e-12 * (1 + abs(at(middle)))
+        assert abs(float(tangent[0][0] * middle + tangent[1][0]) - at(middle)) < 1e-12 * (
+            1 + abs(at(middle))
+        )
         for end in (lo, hi):
-            assert abs(float(secant[0][0] * end + secant[1][0]) - at(end)) < 1e-12 * (1 + abs(at(end)))
+            assert abs(float(secant[0][0] * end + secant[1][0]) - at(end)) < 1e-12 * (
+                1 + abs(at(end))
+            )
 
 
 @pytest.mark.parametrize("name", ["tanh", "logistic", "erf", "atan", "sinh", "x^3"])
@@ -167,11 +180,23 @@ PIECES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "wave": (lambda x: x * jnp.sin(x), lambda v: v * v.sin()),
     "stopped": (lambda x: x * lax.stop_gradient(jnp.sin(x)), lambda v: v * v.sin()),
     "jump": (lambda x: jnp.where(x > 0.2, x, 0.1 * x - 1), _half_open),
-    "step times x": (lambda x: (x > 0.5).astype(float) * x, lambda v: v if v > arb(0.5) else arb(0)),
-    "hidden jump": (lambda x: jnp.where(x * x > 0.3, x, -x), lambda v: v if v * v > arb(0.3) else -v),
+    "step times x": (
+        lambda x: (x > 0.5).astype(float) * x,
+        lambda v: v if v > arb(0.5) else arb(0),
+    ),
+    "hidden jump": (
+        lambda x: jnp.where(x * x > 0.3, x, -x),
+        lambda v: v if v * v > arb(0.3) else -v,
+    ),
     "floor": (jnp.floor, lambda v: v.floor()),
-    "hard swish": (lambda x: x * (jnp.clip(x + 3, 0, 6) / 6), lambda v: v * (v + 3).max(arb(0)).min(arb(6)) / 6),
-    "abs and max": (lambda x: jnp.abs(x - 1) + jnp.maximum(x, x * x), lambda v: abs(v - 1) + v.max(v * v)),
+    "hard swish": (
+        lambda x: x * (jnp.clip(x + 3, 0, 6) / 6),
+        lambda v: v * (v + 3).max(arb(0)).min(arb(6)) / 6,
+    ),
+    "abs and max": (
+        lambda x: jnp.abs(x - 1) + jnp.maximum(x, x * x),
+        lambda v: abs(v - 1) + v.max(v * v),
+    ),
     "quotient": (lambda x: x / (1 + x * x), lambda v: v / (1 + v * v)),
 }
 
@@ -198,7 +223,9 @@ def test_lines_around_a_function_of_one_variable_are_never_crossed(name):
     assert crossings(by_pieces(name)(x), x, exact) == []
 
 
-@pytest.mark.parametrize("name", ["sin", "silu", "gelu", "softplus", "mish", "elu", "bump", "wave", "quotient"])
+@pytest.mark.parametrize(
+    "name", ["sin", "silu", "gelu", "softplus", "mish", "elu", "bump", "wave", "quotient"]
+)
 def test_lines_by_pieces_are_within_a_hundredth_of_the_best_ones(name):
     """The height in the middle against the hull of many samples, in units of the gap between the hulls."""
     f, _ = PIECES[name]
@@ -208,7 +235,8 @@ def test_lines_by_pieces_are_within_a_hundredth_of_the_best_ones(name):
         g = np.asarray(jax.vmap(f)(t))
         middle = (lo + hi) / 2
         chords = [
-            g[i] + (g[j] - g[i]) * (middle - t[i]) / (t[j] - t[i]) for i, j in product(range(100), range(101, 201))
+            g[i] + (g[j] - g[i]) * (middle - t[i]) / (t[j] - t[i])
+            for i, j in product(range(100), range(101, 201))
         ]
         gap = max(chords) - min(chords)
         assert max(chords) - 1e-12 <= lines[2][0] * middle + lines[3][0] <= max(chords) + 0.03 * gap
@@ -225,7 +253,9 @@ def outside(f: Callable[[Any], Any], low: np.ndarray, high: np.ndarray, points: 
 
 def test_a_value_at_one_point_alone_is_held():
     """By the lines themselves: bounds of outputs are met with intervals."""
-    program = Program.of(trace(lambda x: jnp.where(x == 0.5, 5.0, jnp.sin(x)), 0.0, fold_rounded=False))
+    program = Program.of(
+        trace(lambda x: jnp.where(x == 0.5, 5.0, jnp.sin(x)), 0.0, fold_rounded=False)
+    )
     region = program.regions[program.graph.outputs[0].id]
     x = Interval(np.array([0.0, 0.5, 0.25]), np.array([1.0, 0.75, 0.5]))
     found = along_region(region, program.graph, program.constants, x)
@@ -266,7 +296,9 @@ def test_leaky_relus_of_every_spelling_have_a_free_slope():
 # ---- kinks, products, sums of exponentials ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("left", "right"), [(0.0, 1.0), (-1.0, 1.0), (0.01, 1.0), (1.0, 0.0), (1.0, -0.3), (0.1, 0.1)])
+@pytest.mark.parametrize(
+    ("left", "right"), [(0.0, 1.0), (-1.0, 1.0), (0.01, 1.0), (1.0, 0.0), (1.0, -0.3), (0.1, 0.1)]
+)
 def test_lines_around_a_kink_are_never_crossed_whatever_the_free_slope(left, right):
     x = intervals_in((-60.0, 60.0), 200, seed=3)
     found = bound_kink(OPERAND, x, left, right)
@@ -275,7 +307,9 @@ def test_lines_around_a_kink_are_never_crossed_whatever_the_free_slope(left, rig
     assert crossings(fixed, x, exact) == []
     assert found.turns is not None
     for slope in (found.least, found.most, (found.least + found.most) / 2):
-        free = np.where(found.turns, slope, found.upper_slope if found.turns_above else found.lower_slope)
+        free = np.where(
+            found.turns, slope, found.upper_slope if found.turns_above else found.lower_slope
+        )
         lines = (*fixed[:2], free, fixed[3]) if found.turns_above else (free, *fixed[1:])
         assert crossings(lines, x, exact) == []
 
@@ -283,17 +317,27 @@ def test_lines_around_a_kink_are_never_crossed_whatever_the_free_slope(left, rig
 def test_infinite_ends_leave_a_finite_line_on_the_finite_side():
     x = Interval(np.array([-2.0, -np.inf, -np.inf]), np.array([np.inf, 3.0, np.inf]))
     found = bound_kink(OPERAND, x, 0.0, 1.0)
-    assert np.all(found.upper_offset >= [2.0, 3.0, np.inf]) and np.all(np.isfinite(found.upper_slope))
+    assert np.all(found.upper_offset >= [2.0, 3.0, np.inf]) and np.all(
+        np.isfinite(found.upper_slope)
+    )
 
 
 def test_planes_below_products_are_never_crossed_and_attain_the_least_product():
     rng = np.random.default_rng(0)
     scale = 10.0 ** rng.uniform(-12, 12, (2, 300))
-    ends = rng.standard_normal((2, 2, 300)) * scale[:, None] * rng.choice([0.0, 1.0], (2, 2, 300), p=[0.1, 0.9])
+    ends = (
+        rng.standard_normal((2, 2, 300))
+        * scale[:, None]
+        * rng.choice([0.0, 1.0], (2, 2, 300), p=[0.1, 0.9])
+    )
     x, y = (Interval.hull_of(*pair) for pair in ends)
     p, q, c = plane_below(x, y)
     for k in range(300):
-        corners = [(Fraction(float(a)), Fraction(float(b))) for a in (x.lo[k], x.hi[k]) for b in (y.lo[k], y.hi[k])]
+        corners = [
+            (Fraction(float(a)), Fraction(float(b)))
+            for a in (x.lo[k], x.hi[k])
+            for b in (y.lo[k], y.hi[k])
+        ]
         plane = [Fraction(float(v[k])) for v in (p, q, c)]
         inner = tuple(sum(pair) / 4 for pair in zip(*corners))
         for a, b in (*corners, inner):
@@ -314,7 +358,9 @@ def test_planes_around_a_sum_of_exponentials_are_never_crossed():
         with ctx.workprec(BITS):
             for _ in range(20):
                 share = rng.choice([0.0, 1.0, rng.random()], 5)
-                point = [arb(a) + (arb(b) - arb(a)) * arb(t) for a, b, t in zip(x.lo[0], x.hi[0], share)]
+                point = [
+                    arb(a) + (arb(b) - arb(a)) * arb(t) for a, b, t in zip(x.lo[0], x.hi[0], share)
+                ]
                 value = sum((v.exp() for v in point), arb(0)).log()
                 low, high = (
                     sum((arb(w) * v for w, v in zip(plane[0][0], point)), arb(float(plane[1][0])))
@@ -333,7 +379,9 @@ def test_the_plane_below_pays_for_its_rounded_gradient():
         with ctx.workprec(BITS):
             for end in (x.lo[0], x.hi[0]):
                 value = sum((arb(v).exp() for v in end), arb(0)).log()
-                assert not value < sum((arb(w) * arb(v) for w, v in zip(plane[0], end)), arb(float(offset[0])))
+                assert not value < sum(
+                    (arb(w) * arb(v) for w, v in zip(plane[0], end)), arb(float(offset[0]))
+                )
 
 
 def test_the_plane_below_a_sum_of_exponentials_touches_it_in_the_middle():
@@ -341,7 +389,9 @@ def test_the_plane_below_a_sum_of_exponentials_touches_it_in_the_middle():
     x = Interval.around(np.array([[0.0, 1.0, -2.0]]), 0.5)
     found = log_sum_exp(slot, (0,), (), x)
     middle = np.array([0.0, 1.0, -2.0])
-    assert abs(found.below[0][0] @ middle + found.below[1][0] - np.log(np.exp(middle).sum())) < 1e-12
+    assert (
+        abs(found.below[0][0] @ middle + found.below[1][0] - np.log(np.exp(middle).sum())) < 1e-12
+    )
 
 
 def test_lines_do_not_depend_on_how_many_entries_are_asked_for():

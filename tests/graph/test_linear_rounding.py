@@ -34,9 +34,9 @@ KERNEL = draws(2, 1, 2, 2, seed=3)
 PROGRAMS = {
     "two maps": lambda x: V @ (W @ x),
     "sums and differences": lambda x: (x + x[::-1]) - jnp.cumsum(W[0] * x),
-    "convolution": lambda x: lax.conv_general_dilated(x.reshape(1, 1, 2, 2), jnp.asarray(KERNEL), (1, 1), "SAME").sum(
-        1
-    ),
+    "convolution": lambda x: lax.conv_general_dilated(
+        x.reshape(1, 1, 2, 2), jnp.asarray(KERNEL), (1, 1), "SAME"
+    ).sum(1),
     "constants known up to an interval": lambda x: jnp.exp(W[0]) * x / jnp.sqrt(jnp.abs(W[1])),
     "lines": lambda x: jnp.tanh(W @ x) - jax.nn.relu(W @ x),
     "products": lambda x: (W @ x) * (V.T @ x),
@@ -66,11 +66,17 @@ def of_any_size(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 def varying_slots(relaxed: Relaxed) -> Sequence[Slot]:
     program = relaxed.program
-    made = [slot for slot in program.graph.slots if slot.id in program.varying and slot.id in program.output_of]
+    made = [
+        slot
+        for slot in program.graph.slots
+        if slot.id in program.varying and slot.id in program.output_of
+    ]
     return [slot for slot in made if slot.is_real]
 
 
-def planes_of(relaxation: Relaxation, slot: Slot) -> list[list[tuple[list[np.ndarray | None], Fraction]]]:
+def planes_of(
+    relaxation: Relaxation, slot: Slot
+) -> list[list[tuple[list[np.ndarray | None], Fraction]]]:
     """For either sign, and for each entry, the coefficients of the operands and the offset: one functional of one entry
     is not rounded."""
     sides = []
@@ -92,7 +98,9 @@ def unpaid(relaxed: Relaxed, slot: Slot, A: np.ndarray) -> Fraction:
     planes = planes_of(relaxation, slot)
     pulled = relaxation.pull(A.reshape(1, 1, *slot.shape))
     chosen = [(abs(exact(a)), planes[0 if a > 0 else 1][j]) for j, a in enumerate(A.ravel()) if a]
-    over = exact(np.broadcast_to(pulled.offset, (1, 1))[0, 0]) - sum((w * c for w, (_, c) in chosen), Fraction(0))
+    over = exact(np.broadcast_to(pulled.offset, (1, 1))[0, 0]) - sum(
+        (w * c for w, (_, c) in chosen), Fraction(0)
+    )
     for k, (operand, part) in enumerate(zip(relaxation.operands, pulled.coefficients)):
         if part is None:
             continue
@@ -115,13 +123,25 @@ def test_pulled_coefficients_differ_from_exact_ones_by_what_is_paid(name):
 
 def test_offsets_of_sums_of_products_are_below_and_above_their_exact_sums():
     relaxed, _ = relaxed_over(PROGRAMS["sums of products"])
-    (found,) = [r for r in map(relaxed.relaxation, varying_slots(relaxed)) if isinstance(r, Contraction)]
+    (found,) = [
+        r for r in map(relaxed.relaxation, varying_slots(relaxed)) if isinstance(r, Contraction)
+    ]
     scales = 10.0 ** np.random.default_rng(0).uniform(-8, 8, found.below[2].shape)
-    below, above = (np.abs(planes[2]) * scales * np.sign(planes[2] - 0.1) for planes in (found.below, found.above))
-    spread = Contraction(
-        found.operands, found.layouts, (*found.below[:2], below), (*found.above[:2], above), found.magnitudes
+    below, above = (
+        np.abs(planes[2]) * scales * np.sign(planes[2] - 0.1)
+        for planes in (found.below, found.above)
     )
-    for computed, offsets, sign in ((spread._offsets[0], below, 1), (spread._offsets[1], above, -1)):
+    spread = Contraction(
+        found.operands,
+        found.layouts,
+        (*found.below[:2], below),
+        (*found.above[:2], above),
+        found.magnitudes,
+    )
+    for computed, offsets, sign in (
+        (spread._offsets[0], below, 1),
+        (spread._offsets[1], above, -1),
+    ):
         for place in np.ndindex(computed.shape):
             box, stack, row, column = place
             truth = sum((exact(v) for v in offsets[box, stack, row, :, column]), Fraction(0))
@@ -144,7 +164,11 @@ def test_forms_carried_forward_differ_from_exact_ones_by_what_is_paid(name):
                 slopes, offset, error = _compose(planes[half][j], operands, size)
                 at = half * slot.size + j
                 over = sum(
-                    (abs(exact(v) - t) * exact(m) for v, t, m in zip(made.slopes[0, at], slopes, size)), Fraction(0)
+                    (
+                        abs(exact(v) - t) * exact(m)
+                        for v, t, m in zip(made.slopes[0, at], slopes, size)
+                    ),
+                    Fraction(0),
                 )
                 over += exact(made.offset[0, at]) - offset + error + doubts[j]
                 assert over <= exact(pay(made.error[:, at])[0]), str(slot)
@@ -212,15 +236,22 @@ def test_the_least_value_over_a_box_pays_for_its_sum():
 def test_the_least_value_over_a_ball_pays_for_its_sum(norm):
     rng = np.random.default_rng(2)
     for _ in range(100):
-        A, centre, radius = of_any_size(rng, 1, 1, 5), of_any_size(rng, 1, 5), np.abs(of_any_size(rng, 1))
+        A, centre, radius = (
+            of_any_size(rng, 1, 1, 5),
+            of_any_size(rng, 1, 5),
+            np.abs(of_any_size(rng, 1)),
+        )
         value, error = BallSet(centre, radius, norm).least(A)
         middle = sum((exact(a) * exact(c) for a, c in zip(A[0, 0], centre[0])), Fraction(0))
-        gap = middle - (exact(value[0, 0]) - exact(pay(error[:, 0])[0]))  # at least radius · dual norm
+        # at least radius · dual norm
+        gap = middle - (exact(value[0, 0]) - exact(pay(error[:, 0])[0]))
         reach = exact(radius[0])
         if norm == 1:
             assert gap >= reach * max(abs(exact(a)) for a in A[0, 0])
         else:
-            assert gap >= 0 and gap**2 >= reach**2 * sum((exact(a) ** 2 for a in A[0, 0]), Fraction(0))
+            assert gap >= 0 and gap**2 >= reach**2 * sum(
+                (exact(a) ** 2 for a in A[0, 0]), Fraction(0)
+            )
 
 
 def test_the_least_value_over_a_polytope_pays_for_its_multipliers():
@@ -235,10 +266,16 @@ def test_the_least_value_over_a_polytope_pays_for_its_multipliers():
         value, error = PolytopeSet(BoxSet(Interval(lo, hi)), rows, limits).least(A)
         bound = exact(value[0, 0]) - exact(pay(error[:, 0])[0])
         grid = [
-            [exact(lo[0, k]) + (exact(hi[0, k]) - exact(lo[0, k])) * Fraction(t, 8) for t in range(9)] for k in (0, 1)
+            [
+                exact(lo[0, k]) + (exact(hi[0, k]) - exact(lo[0, k])) * Fraction(t, 8)
+                for t in range(9)
+            ]
+            for k in (0, 1)
         ]
         for x in ((a, b) for a in grid[0] for b in grid[1]):
-            inside = all(exact(r[0]) * x[0] + exact(r[1]) * x[1] <= exact(h) for r, h in zip(rows, limits))
+            inside = all(
+                exact(r[0]) * x[0] + exact(r[1]) * x[1] <= exact(h) for r, h in zip(rows, limits)
+            )
             if inside:
                 assert bound <= exact(A[0, 0, 0]) * x[0] + exact(A[0, 0, 1]) * x[1]
 
@@ -250,7 +287,9 @@ def take_off(y, count: int):
     return y
 
 
-@pytest.mark.parametrize("f", [lambda x: take_off(x + 2.0**54, 60), lambda x: take_off(x, 60) + 2.0**54])
+@pytest.mark.parametrize(
+    "f", [lambda x: take_off(x + 2.0**54, 60), lambda x: take_off(x, 60) + 2.0**54]
+)
 def test_offsets_that_are_lost_in_a_large_one_are_paid_for(f):
     """2⁵⁴ − 1 − 1 − …, from either end: in floats nothing is taken off, which a lower bound must not forget."""
     relaxed, sets = relaxed_over(f)
@@ -273,27 +312,41 @@ def test_multipliers_that_join_coefficients_are_paid_for():
         form = _tilted_form(relaxed, {entry.id: A}, {}, {entry.id: m}, {})
         (found,) = form.coefficients
         assert found is not None
-        off = [abs(exact(c) - exact(a) - exact(b)) for c, a, b in zip(found[0, 0], A[0, 0], m[0, 0])]
+        off = [
+            abs(exact(c) - exact(a) - exact(b)) for c, a, b in zip(found[0, 0], A[0, 0], m[0, 0])
+        ]
         ends = zip(m[0, 0], sets[0].hull.lo[0], sets[0].hull.hi[0])
         most = sum((max(exact(t) * exact(a), exact(t) * exact(b)) for t, a, b in ends), Fraction(0))
-        over = sum((d * exact(v) for d, v in zip(off, size)), Fraction(0)) + exact(form.offset[0, 0]) + most
+        over = (
+            sum((d * exact(v) for d, v in zip(off, size)), Fraction(0))
+            + exact(form.offset[0, 0])
+            + most
+        )
         assert over <= exact(form.paid_error[0, 0])
 
 
 def test_constants_known_up_to_an_interval_are_covered_and_paid_for():
     rng = np.random.default_rng(6)
     lo = rng.standard_normal(50)
-    hi = np.where(rng.random(50) < 0.5, lo, lo + np.abs(rng.standard_normal(50)) * 10.0 ** rng.uniform(-16, 0, 50))
+    hi = np.where(
+        rng.random(50) < 0.5,
+        lo,
+        lo + np.abs(rng.standard_normal(50)) * 10.0 ** rng.uniform(-16, 0, 50),
+    )
     weights = Weights.of(Interval(lo, hi))
     assert weights.radius is not None
     for a, b, middle, radius in zip(lo, hi, weights.middle, weights.radius):
-        assert exact(middle) - exact(radius) <= exact(a) and exact(b) <= exact(middle) + exact(radius)
+        assert exact(middle) - exact(radius) <= exact(a) and exact(b) <= exact(middle) + exact(
+            radius
+        )
     relaxed, _ = relaxed_over(lambda x: jnp.exp(W[0]) * x)
     (slot,) = relaxed.program.graph.outputs
     relaxation = relaxed.relaxation(slot)
     A = rng.standard_normal((1, 1, 4))
     error = exact(np.broadcast_to(relaxation.pull(A).error, (1, 1))[0, 0])
-    (factor,) = [x for x in relaxed.program.constants.values() if x.shape == (4,) and np.any(x.lo < x.hi)]
+    (factor,) = [
+        x for x in relaxed.program.constants.values() if x.shape == (4,) and np.any(x.lo < x.hi)
+    ]
     magnitude = relaxed.enclosures[relaxation.operands[0].id].magnitude[0]
     reach = sum(
         (
@@ -317,6 +370,10 @@ def test_coefficients_that_are_joined_are_paid_for():
         form = relaxed.pull_back({slot.id: A, entry.id: B})
         (found,) = form.coefficients
         assert found is not None
-        off = [abs(exact(c) - exact(a) - exact(b)) for c, a, b in zip(found[0, 0], A[0, 0], B[0, 0])]
+        off = [
+            abs(exact(c) - exact(a) - exact(b)) for c, a, b in zip(found[0, 0], A[0, 0], B[0, 0])
+        ]
         assert any(off)
-        assert sum((d * exact(m) for d, m in zip(off, size)), Fraction(0)) <= exact(form.paid_error[0, 0])
+        assert sum((d * exact(m) for d, m in zip(off, size)), Fraction(0)) <= exact(
+            form.paid_error[0, 0]
+        )

@@ -10,14 +10,21 @@ from ftheta.graph import Interval, trace
 from ftheta.graph.domains.linear import BallSet, BoxSet, Program, linear_bounds
 from ftheta.graph.domains.linear.refining import enclose
 from ftheta.graph.domains.linear.relaxations import Lines
-from ftheta.graph.domains.linear.slopes import _first_slopes, _slope_gradient, _values_at_lowest, optimise
+from ftheta.graph.domains.linear.slopes import (
+    _first_slopes,
+    _slope_gradient,
+    _values_at_lowest,
+    optimise,
+)
 
 from .zoo import draws, layers, mlp
 
 
 def network(*widths, activation=jax.nn.relu, seed=0):
     params = [(w + 0.3 * draws(*w.shape, seed=seed + 7), b) for w, b in layers(*widths)]
-    return params, Program.of(trace(lambda x: mlp(activation, params, x), np.zeros(widths[0]), fold_rounded=False))
+    return params, Program.of(
+        trace(lambda x: mlp(activation, params, x), np.zeros(widths[0]), fold_rounded=False)
+    )
 
 
 def box_around(x, radius):
@@ -63,9 +70,14 @@ def test_the_gradient_is_that_of_the_bound(name):
         gradient = _slope_gradient(relaxed, line, reached[k], values)
         direction = rng.standard_normal(middle[k].shape) * line.turns[:, None]
         h = 1e-6
-        up, down = (relaxed.pull_back(seeds, {**middle, k: middle[k] + s * h * direction}).least(sets) for s in (1, -1))
+        up, down = (
+            relaxed.pull_back(seeds, {**middle, k: middle[k] + s * h * direction}).least(sets)
+            for s in (1, -1)
+        )
         expected = (gradient * direction).reshape(1, 2, -1).sum(-1)
-        assert np.allclose((up - down) / (2 * h), expected, atol=1e-5 * (1 + np.abs(expected).max()))
+        assert np.allclose(
+            (up - down) / (2 * h), expected, atol=1e-5 * (1 + np.abs(expected).max())
+        )
 
 
 @pytest.mark.parametrize("widths", [(2, 5, 5, 1), (4, 12, 12, 12, 3)])
@@ -123,7 +135,9 @@ def triangle_program(params, x, radius, ends) -> float:
     w, b = params[-1]
     objective = np.zeros(total)
     objective[before] = w[:, 0]
-    found = linprog(objective, np.array(above), limit, np.array(equal), constant, bounds, method="highs")
+    found = linprog(
+        objective, np.array(above), limit, np.array(equal), constant, bounds, method="highs"
+    )
     assert found.status == 0
     return float(found.fun + b[0])
 

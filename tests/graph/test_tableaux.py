@@ -38,7 +38,9 @@ def test_the_package_is_callable_and_stays_a_package():
 @pytest.mark.parametrize("program", [WORKED, example], ids=["expression", "function"])
 def test_the_worked_example_has_the_values_of_the_catalogue(program, at, value, gradient):
     found = ft.graph(program, *at)
-    assert found.result == pytest.approx(value, abs=1e-9) and found.gradient == pytest.approx(gradient, abs=1e-9)
+    assert found.result == pytest.approx(value, abs=1e-9) and found.gradient == pytest.approx(
+        gradient, abs=1e-9
+    )
 
 
 @given(st.floats(0, 1), st.floats(1.5, 3))
@@ -50,10 +52,15 @@ def test_the_chain_rule_holds_at_every_node_of_the_table(t1, t2):
     for slot in found.graph.slots:
         readers = [n for n in nodes if (n.name, slot.name) in found.partials]
         if readers:
-            total = sum(float(found.adjoint[n.name]) * found.partials[n.name, slot.name] for n in readers)
+            total = sum(
+                float(found.adjoint[n.name]) * found.partials[n.name, slot.name] for n in readers
+            )
             assert total == pytest.approx(float(found.adjoint[slot]), rel=1e-12, abs=1e-14)
     for node in nodes:
-        total = sum(found.partials[node.name, name] * float(along[name]) for name in {s.name for s in node.inputs})
+        total = sum(
+            found.partials[node.name, name] * float(along[name])
+            for name in {s.name for s in node.inputs}
+        )
         assert total == pytest.approx(float(along[node.name]), rel=1e-12, abs=1e-14)
 
 
@@ -66,7 +73,9 @@ def test_local_jacobians_of_arrays_are_those_of_jax():
     x = np.array([1.0, -1.0, 0.5])
     found = ft.graph(lambda w, x: jnp.sum(named(jnp.tanh(named(w @ x, "z")), "h")), w, x)
     np.testing.assert_allclose(found.partial("z", "x"), w)
-    np.testing.assert_allclose(found.partial("h", "z"), np.diag(1 - np.tanh(w @ x) ** 2), atol=1e-15)
+    np.testing.assert_allclose(
+        found.partial("h", "z"), np.diag(1 - np.tanh(w @ x) ** 2), atol=1e-15
+    )
     with pytest.raises(UsageError, match="operands of h: z"):
         found.partial("h", "x")
 

@@ -37,12 +37,17 @@ def draws(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
 def module(make: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """An equinox module with float64 weights, drawn without compiling its initialisation."""
     shapes = eqx.filter_eval_shape(make, *args, **options)
-    fill = lambda a: draws(*a.shape) / np.sqrt(max(a.size, 1)) * 2 if isinstance(a, jax.ShapeDtypeStruct) else a
+    fill = lambda a: (
+        draws(*a.shape) / np.sqrt(max(a.size, 1)) * 2 if isinstance(a, jax.ShapeDtypeStruct) else a
+    )
     return jax.tree.map(fill, shapes)
 
 
 def layers(*widths: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    return [(draws(m, n, seed=i) / np.sqrt(m), 0.1 * draws(n, seed=i)) for i, (m, n) in enumerate(pairwise(widths))]
+    return [
+        (draws(m, n, seed=i) / np.sqrt(m), 0.1 * draws(n, seed=i))
+        for i, (m, n) in enumerate(pairwise(widths))
+    ]
 
 
 def mlp(activation: Callable[[Any], Any], params: Any, x: Any) -> Any:
@@ -58,7 +63,10 @@ def relu_network() -> Program:
 
 def tanh_network() -> Program:
     return Program(
-        lambda params, x: jnp.sum(mlp(jnp.tanh, params, x) ** 2), (layers(3, 6, 6, 1), draws(3)), (0, 1), 0.1
+        lambda params, x: jnp.sum(mlp(jnp.tanh, params, x) ** 2),
+        (layers(3, 6, 6, 1), draws(3)),
+        (0, 1),
+        0.1,
     )
 
 
@@ -132,14 +140,20 @@ def attention() -> Program:
 
     def f(x):
         scores = (x @ wq) @ (x @ wk).T / 2.0
-        return jax.nn.softmax(jnp.where(mask, scores, -jnp.inf)) @ (x @ wv), jax.nn.softmax(scores, axis=0)
+        return jax.nn.softmax(jnp.where(mask, scores, -jnp.inf)) @ (x @ wv), jax.nn.softmax(
+            scores, axis=0
+        )
 
     return Program(f, (draws(5, 4),), radius=0.1)
 
 
 def cross_entropy() -> Program:
     def f(x):
-        return -jax.nn.log_softmax(x)[:, 1].mean(), jax.nn.logsumexp(x, axis=1), jnp.logaddexp(x[0], x[1])
+        return (
+            -jax.nn.log_softmax(x)[:, 1].mean(),
+            jax.nn.logsumexp(x, axis=1),
+            jnp.logaddexp(x[0], x[1]),
+        )
 
     return Program(f, (draws(3, 4),))
 
@@ -198,7 +212,11 @@ scaled.defvjp(lambda x, y: (scaled(x, y), (x, y)), lambda r, g: (7.0 * g * r[1],
 
 
 def custom_derivatives() -> Program:
-    return Program(lambda x, y: clipped_exponential(x) + scaled(x, jnp.sin(y)), (draws(3), draws(3, seed=4)), (0, 1))
+    return Program(
+        lambda x, y: clipped_exponential(x) + scaled(x, jnp.sin(y)),
+        (draws(3), draws(3, seed=4)),
+        (0, 1),
+    )
 
 
 def relu_at_zero() -> Program:
@@ -212,7 +230,12 @@ def equinox_network() -> Program:
 
 def pytrees() -> Program:
     def f(p, q):
-        return {"sum": p["a"] + q[0], "pair": (q[1] * 2, p["b"]), "fixed": jnp.arange(3.0), "same": q[0]}
+        return {
+            "sum": p["a"] + q[0],
+            "pair": (q[1] * 2, p["b"]),
+            "fixed": jnp.arange(3.0),
+            "same": q[0],
+        }
 
     return Program(f, ({"a": draws(2), "b": draws(3)}, [draws(2, seed=1), 3.0]), (0, 1))
 
@@ -250,7 +273,16 @@ def array_gymnastics() -> Program:
         c = jnp.pad(x[:, 1:, ::2], ((0, 0), (1, 0), (0, 1)))
         d = lax.dynamic_slice(x, (0, 1, 0), (2, 2, 2))
         top = jnp.stack([x.max(), x.min(), x.prod(), jnp.concatenate([x, -x]).mean()])
-        return a, b, c, d, top, jnp.argmax(x, axis=2), jnp.split(x, 3, axis=2), jnp.tile(x[0], (2, 1)).T
+        return (
+            a,
+            b,
+            c,
+            d,
+            top,
+            jnp.argmax(x, axis=2),
+            jnp.split(x, 3, axis=2),
+            jnp.tile(x[0], (2, 1)).T,
+        )
 
     return Program(f, (draws(2, 3, 3),), radius=0.05)
 

@@ -60,7 +60,9 @@ def test_the_defect_of_a_zero_padded_cnn_lies_at_the_border():
 
 
 def test_the_defect_is_the_brute_force_one():
-    net = ft.Network("square", lambda p, x: p @ x, np.random.default_rng(0).normal(size=(4, 4)), (4,))
+    net = ft.Network(
+        "square", lambda p, x: p @ x, np.random.default_rng(0).normal(size=(4, 4)), (4,)
+    )
     group = symmetric(4)
     x = np.random.default_rng(1).normal(size=(3, 4))
     seen = equivariance_defect(net, group, x=x)
@@ -74,7 +76,9 @@ def test_the_defect_is_the_brute_force_one():
 def test_a_deep_sets_layer_is_equivariant_and_its_sum_invariant():
     rng = np.random.default_rng(0)
     A, B = rng.normal(size=(2, 3, 5))
-    layer = ft.Network("deep sets", lambda p, x: jnp.tanh(x @ p[0] + x.mean(0) @ p[1]), [A, B], (4, 3))
+    layer = ft.Network(
+        "deep sets", lambda p, x: jnp.tanh(x @ p[0] + x.mean(0) @ p[1]), [A, B], (4, 3)
+    )
     assert equivariance_defect(layer, symmetric(4)).largest < 1e-13
     pooled = ft.Network("pooled", lambda p, x: layer.apply(p, x).sum(0), [A, B], (4, 3))
     assert invariance_defect(pooled, symmetric(4)).largest < 1e-13
@@ -85,7 +89,12 @@ def test_a_deep_sets_layer_is_equivariant_and_its_sum_invariant():
 @pytest.mark.parametrize("group", [cyclic(4), dihedral(4)], ids=lambda g: g.name)
 def test_averaging_makes_any_network_equivariant_and_leaves_one_that_is(group):
     rng = np.random.default_rng(0)
-    net = ft.Network("dense", lambda p, x: jnp.tanh(p @ x.ravel()).reshape(4, 4), rng.normal(size=(16, 16)), (4, 4))
+    net = ft.Network(
+        "dense",
+        lambda p, x: jnp.tanh(p @ x.ravel()).reshape(4, 4),
+        rng.normal(size=(16, 16)),
+        (4, 4),
+    )
     rho = on_images(group, 4)
     assert equivariance_defect(net, rho, rho).largest > 0.1
     mean = symmetrised(net, rho, rho)
@@ -93,7 +102,11 @@ def test_averaging_makes_any_network_equivariant_and_leaves_one_that_is(group):
     x = rng.normal(size=(4, 4))
     assert np.allclose(symmetrised(mean, rho, rho)(x), mean(x), atol=1e-12)
     brute = np.mean(
-        [np.linalg.inv(M) @ np.asarray(net((M @ x.ravel()).reshape(4, 4))).ravel() for M in rho.matrices], 0
+        [
+            np.linalg.inv(M) @ np.asarray(net((M @ x.ravel()).reshape(4, 4))).ravel()
+            for M in rho.matrices
+        ],
+        0,
     )
     assert np.asarray(mean(x)).ravel() == pytest.approx(brute, abs=1e-12)
 
@@ -127,17 +140,25 @@ def test_a_lifting_convolution_sees_the_kernel_in_all_poses():
     }
     whole = np.asarray(group_convolution(group, kernel, x))
     for h in range(4):
-        assert whole[..., h] == pytest.approx(np.asarray(periodic(turned[h], jnp.asarray(x)))[..., 0])
+        assert whole[..., h] == pytest.approx(
+            np.asarray(periodic(turned[h], jnp.asarray(x)))[..., 0]
+        )
 
 
 @pytest.mark.parametrize("group", [cyclic(4), dihedral(4)], ids=lambda g: g.name)
 def test_a_group_network_is_invariant(group):
     rng = np.random.default_rng(0)
-    params = [rng.normal(size=(3, 3, 1, 2)), rng.normal(size=(3, 3, group.order, 2, 3)), rng.normal(size=(10, 3))]
+    params = [
+        rng.normal(size=(3, 3, 1, 2)),
+        rng.normal(size=(3, 3, group.order, 2, 3)),
+        rng.normal(size=(10, 3)),
+    ]
     net = ft.Network("group network", group_network(group), params, (7, 7, 1))
     assert equivariance_defect(net, group).largest < 1e-12
     plain = conv_net(periodic)
-    pooled = ft.Network("pooled", lambda p, x: plain.apply(p, x).mean((0, 1)), plain.params, plain.input_shape)
+    pooled = ft.Network(
+        "pooled", lambda p, x: plain.apply(p, x).mean((0, 1)), plain.params, plain.input_shape
+    )
     assert equivariance_defect(pooled, group).largest > 0.01
 
 
@@ -145,18 +166,29 @@ def test_outputs_with_other_channels_move_as_the_inputs_do():
     seen = equivariance_defect(conv_net(periodic), on_images(cyclic(4), 8, 2))
     assert seen.target.dimension == 8 * 8 * 3 and seen.target.character[1] == 0
     first = ft.Network("first", lambda p, x: x.sum(0, keepdims=True), (), (3, 4, 4))
-    assert equivariance_defect(first, on_images(cyclic(4), 4, 3, channels_first=True)).largest < 1e-13
+    assert (
+        equivariance_defect(first, on_images(cyclic(4), 4, 3, channels_first=True)).largest < 1e-13
+    )
 
 
 @pytest.mark.parametrize(
     "make, words",
     [
         (lambda: equivariance_defect(lambda x: x, cyclic(4)), "that of a network"),
-        (lambda: equivariance_defect(conv_net(periodic), trivial(cyclic(4), 5)), "does not fit the inputs"),
+        (
+            lambda: equivariance_defect(conv_net(periodic), trivial(cyclic(4), 5)),
+            "does not fit the inputs",
+        ),
         (lambda: equivariance_defect(conv_net(periodic), symmetric(3)), "not clear"),
-        (lambda: equivariance_defect(conv_net(periodic), on_grid((8, 8), 2), x=np.ones((2, 5))), "no|not inputs"),
+        (
+            lambda: equivariance_defect(conv_net(periodic), on_grid((8, 8), 2), x=np.ones((2, 5))),
+            "no|not inputs",
+        ),
         (lambda: poses(cyclic(4), np.ones((4, 4))), "odd width"),
-        (lambda: group_convolution(cyclic(4), np.ones((3, 3, 5, 1, 1)), np.ones((5, 5, 4))), "every pose"),
+        (
+            lambda: group_convolution(cyclic(4), np.ones((3, 3, 5, 1, 1)), np.ones((5, 5, 4))),
+            "every pose",
+        ),
         (lambda: equivariance_defect(conv_net(periodic), on_sets(symmetric(3), 2)), "does not fit"),
     ],
 )
@@ -165,7 +197,9 @@ def test_bad_questions_are_said(make, words):
         make()
 
 
-@pytest.mark.parametrize("group, target", [(np.zeros((4, 3)), None), (None, None), (cyclic(4), np.zeros((4, 3)))])
+@pytest.mark.parametrize(
+    "group, target", [(np.zeros((4, 3)), None), (None, None), (cyclic(4), np.zeros((4, 3)))]
+)
 def test_rows_in_the_place_of_the_group_are_refused(group, target):
     net = ft.Network.of(lambda x: x, (4,), "identity")
     with pytest.raises(UsageError, match=r"group|representation") as caught:

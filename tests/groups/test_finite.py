@@ -31,10 +31,15 @@ def test_every_group_satisfies_the_axioms_by_brute_force(group):
     n = group.order
     e = group.identity
     assert (
-        T[T] == np.take_along_axis(np.broadcast_to(T[:, None], (n, n, n)), np.broadcast_to(T[None], (n, n, n)), 2)
+        T[T]
+        == np.take_along_axis(
+            np.broadcast_to(T[:, None], (n, n, n)), np.broadcast_to(T[None], (n, n, n)), 2
+        )
     ).all()
     assert (T[e] == np.arange(n)).all() and (T[:, e] == np.arange(n)).all()
-    assert (T[np.arange(n), group.inverses] == e).all() and (T[group.inverses, np.arange(n)] == e).all()
+    assert (T[np.arange(n), group.inverses] == e).all() and (
+        T[group.inverses, np.arange(n)] == e
+    ).all()
 
 
 @each_group
@@ -60,7 +65,8 @@ def test_the_generators_reach_every_element_and_classes_partition_the_group(grou
 
 def test_orders_are_those_of_the_textbooks():
     assert [g.order for g in GROUPS] == [1, 5, 2, 4, 8, 10, 1, 24, 12, 12]
-    assert len(symmetric(4).classes) == 5 and len(dihedral(4).classes) == 5  # partitions of 4; D4 has five
+    # partitions of 4; D4 has five
+    assert len(symmetric(4).classes) == 5 and len(dihedral(4).classes) == 5
 
 
 @given(st.permutations(range(6)))
@@ -78,12 +84,14 @@ def test_a_table_that_is_no_group_is_refused_with_the_axiom_and_the_elements():
     with pytest.raises(UsageError, match=r"`closed`[\s\S]*1·2 is 3"):
         from_table(np.where(plus == 3, 3, plus % 3))
     with pytest.raises(UsageError, match=r"`identity`"):
-        from_table((np.subtract.outer(np.arange(3), np.arange(3))) % 3)  # g − h: 0 is neutral on one side only
+        # g − h: 0 is neutral on one side only
+        from_table((np.subtract.outer(np.arange(3), np.arange(3))) % 3)
     with pytest.raises(UsageError, match=r"`inverse`[\s\S]*with 0 is 1"):
         from_table(np.multiply.outer(np.arange(3), np.arange(3)) % 3)
+    # a loop of order 5 in which every element is its own inverse: no group of order 5 is so
     loop = np.array(
         [[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3], [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]]
-    )  # a loop of order 5 in which every element is its own inverse: no group of order 5 is so
+    )
     with pytest.raises(UsageError, match=r"`associative`"):
         from_table(loop, names="eabcd")
 
@@ -98,7 +106,9 @@ def test_the_associativity_test_agrees_with_brute_force_on_small_loops():
         for c in permutations((0, 1, 2))
     ]
     for T in (s for s in squares if all(len(set(col)) == 4 for col in s.T)):
-        brute = all(T[T[a, b], c] == T[a, T[b, c]] for a in range(4) for b in range(4) for c in range(4))
+        brute = all(
+            T[T[a, b], c] == T[a, T[b, c]] for a in range(4) for b in range(4) for c in range(4)
+        )
         try:
             from_table(T)
             assert brute

@@ -20,7 +20,9 @@ LINEAR = {
     "picked": lambda x: x[jnp.array([3, 0, 0])],
     "masked": lambda x: jnp.where(jnp.array([True, False, True, False]), x, 0.0),
     "fourier": lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * jnp.array([1.0, 2.0, 3.0])),
-    "convolved": lambda x: lax.conv_general_dilated(x[None, None], jnp.ones((1, 1, 3)), (1,), "SAME"),
+    "convolved": lambda x: lax.conv_general_dilated(
+        x[None, None], jnp.ones((1, 1, 3)), (1,), "SAME"
+    ),
     "written": lambda x: jnp.zeros(6).at[jnp.array([1, 2, 3, 1])].add(x),
     "jitted": jax.jit(lambda x: x + x),
     "scanned": lambda x: lax.fori_loop(0, 3, lambda i, y: y + jnp.roll(x, 1), x),

@@ -43,7 +43,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("source, target, dimension", PAIRS, ids=lambda v: v if isinstance(v, int) else repr(v))
+@pytest.mark.parametrize(
+    "source, target, dimension", PAIRS, ids=lambda v: v if isinstance(v, int) else repr(v)
+)
 def test_null_space_characters_and_orbits_agree_with_the_textbook(source, target, dimension):
     if source.group is not target.group and source.group.order > 12:
         target = type(target)(source.group, target.name, target.action)
@@ -63,7 +65,9 @@ def test_null_space_characters_and_orbits_agree_with_the_textbook(source, target
     ],
     ids=repr,
 )
-def test_representations_by_matrices_have_the_dimension_of_their_characters(source, target, dimension):
+def test_representations_by_matrices_have_the_dimension_of_their_characters(
+    source, target, dimension
+):
     if source.group is not target.group:
         target = type(target)(source.group, target.name, target.action, target.given)
     maps = equivariant_maps(source, target)
@@ -92,7 +96,10 @@ def test_the_projection_is_orthogonal_and_is_the_expansion_in_the_basis(seed, pa
 
 def test_the_textbook_matrix_is_projected_to_two_and_a_half():
     ring = natural(symmetric(2))
-    assert equivariant_maps(ring, ring).project([[1, 2], [3, 4]]).tolist() == [[2.5, 2.5], [2.5, 2.5]]
+    assert equivariant_maps(ring, ring).project([[1, 2], [3, 4]]).tolist() == [
+        [2.5, 2.5],
+        [2.5, 2.5],
+    ]
 
 
 @given(st.integers(0, 50))

@@ -83,7 +83,9 @@ def test_images_turn_as_numpy_turns_them(side, quarter, flip):
 def test_grids_sets_and_graphs_move_as_they_should():
     x = np.random.default_rng(0).normal(size=(4, 6))
     shift = 1 * 3 + 2  # by (2, 4) in steps of 2: C2 × C3
-    assert (on_grid((4, 6), step=2).move(shift, x.ravel()) == np.roll(x, (2, 4), (0, 1)).ravel()).all()
+    assert (
+        on_grid((4, 6), step=2).move(shift, x.ravel()) == np.roll(x, (2, 4), (0, 1)).ravel()
+    ).all()
     rows = np.random.default_rng(1).normal(size=(3, 2))
     A = np.arange(9.0).reshape(3, 3)
     g = 4
@@ -93,7 +95,8 @@ def test_grids_sets_and_graphs_move_as_they_should():
 
 
 def test_a_map_that_respects_no_products_is_refused_with_the_product_and_the_gap():
-    zero_filled = np.array([np.eye(4, k=-k) for k in range(4)])  # a shift that forgets what leaves the grid
+    # a shift that forgets what leaves the grid
+    zero_filled = np.array([np.eye(4, k=-k) for k in range(4)])
     with pytest.raises(UsageError, match=r"ρ\(r1·r[0-9]\) and ρ\(r1\)ρ\(r[0-9]\) differ by 1"):
         of_matrices(cyclic(4), zero_filled, "zero-filled shifts")
     bent = plane(cyclic(3)).matrices.copy()
@@ -101,7 +104,8 @@ def test_a_map_that_respects_no_products_is_refused_with_the_product_and_the_gap
     with pytest.raises(UsageError, match="no representation"):
         of_matrices(cyclic(3), bent)
     with pytest.raises(UsageError, match="differ by 1"):
-        of_matrices(cyclic(2), np.zeros((2, 3, 3)))  # respects all products but that with the identity
+        # respects all products but that with the identity
+        of_matrices(cyclic(2), np.zeros((2, 3, 3)))
     with pytest.raises(UsageError, match="no representation"):
         Representation(cyclic(2), "cycle", np.array([[0, 1, 2], [1, 2, 0]]))
 

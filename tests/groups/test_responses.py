@@ -9,10 +9,21 @@ from hypothesis import strategies as st
 
 from ftheta.groups import Layout, convolve, layout_of, respond, reynolds, symbol, translations
 from ftheta.groups import responses as module
-from ftheta.groups.convolution import MAPS, dense, integer_kernel, periodic, waves_error, zero_padded
+from ftheta.groups.convolution import (
+    MAPS,
+    dense,
+    integer_kernel,
+    periodic,
+    waves_error,
+    zero_padded,
+)
 from ftheta.groups.permutations import commutators
 from ftheta.logic import Basis, Status, Verdict
-from ftheta.theorems.equivariance.conv_iff_equivariant import claim_both_directions, claim_convolution, judge_boundary
+from ftheta.theorems.equivariance.conv_iff_equivariant import (
+    claim_both_directions,
+    claim_convolution,
+    judge_boundary,
+)
 from ftheta.theorems.equivariance.conv_iff_equivariant.linear_maps import first_layer_defect
 
 from ..thoroughness import max_examples
@@ -35,7 +46,9 @@ def seen(apply, params, shape, T):
 
 def matrix(apply, params, shape) -> np.ndarray:
     """Column by column, rows (p, t) and columns (q, s)."""
-    columns = [np.asarray(apply(params, e.reshape(shape))).ravel() for e in np.eye(int(np.prod(shape)))]
+    columns = [
+        np.asarray(apply(params, e.reshape(shape))).ravel() for e in np.eye(int(np.prod(shape)))
+    ]
     return np.array(columns).T
 
 
@@ -51,7 +64,9 @@ def test_defect_kernel_and_projection_are_those_of_the_matrix(kind, grid):
     S = 2
     T = 3
     weights = (
-        rng().normal(size=(*grid, T, *grid, S)) if kind == "dense" else rng().normal(size=(*[3] * len(grid), S, T))
+        rng().normal(size=(*grid, T, *grid, S))
+        if kind == "dense"
+        else rng().normal(size=(*[3] * len(grid), S, T))
     )
     found = seen(MAPS[kind], weights, (*grid, S), T)
     W = matrix(MAPS[kind], weights, (*grid, S))
@@ -59,7 +74,9 @@ def test_defect_kernel_and_projection_are_those_of_the_matrix(kind, grid):
     target = channelled(grid, T)
     assert found.defect == pytest.approx(commutators(W, source, target).max(), abs=1e-12)
     projected = reynolds(W, source, target)
-    assert found.mean_kernel == pytest.approx(projected[:, :S].reshape(*grid, T, S).swapaxes(-1, -2), abs=1e-12)
+    assert found.mean_kernel == pytest.approx(
+        projected[:, :S].reshape(*grid, T, S).swapaxes(-1, -2), abs=1e-12
+    )
     assert found.kernel == pytest.approx(W[:, :S].reshape(*grid, T, S).swapaxes(-1, -2), abs=1e-12)
     along = commutators(W, source, target).reshape(grid)[(slice(None), *[0] * (len(grid) - 1))]
     assert found.commutators() == pytest.approx(along, abs=1e-12)
@@ -118,7 +135,9 @@ def test_a_large_grid_is_sampled_and_says_so(monkeypatch):
 def reflected(w, x):
     k = w.shape[0] // 2
     padded = jnp.pad(x, ((k, k), (0, 0)), mode="symmetric")
-    return jnp.stack([padded[i : i + 2 * k + 1].reshape(-1) @ w.reshape(-1, w.shape[-1]) for i in range(len(x))])
+    return jnp.stack(
+        [padded[i : i + 2 * k + 1].reshape(-1) @ w.reshape(-1, w.shape[-1]) for i in range(len(x))]
+    )
 
 
 @pytest.mark.parametrize("apply", [zero_padded, reflected])
@@ -167,7 +186,9 @@ def test_channels_first_and_bare_rings_are_seen_alike():
     here = respond(periodic, kernel, Layout((5, 5), 2, 3), rng())
     there = respond(first, kernel, Layout((5, 5), 2, 3, channels_first=True), rng())
     assert (here.aligned == there.aligned).all()
-    ring = respond(lambda w, x: w * (x - jnp.roll(x, 1)), np.array(2.0), Layout((4,), 1, 1, bare=True), rng())
+    ring = respond(
+        lambda w, x: w * (x - jnp.roll(x, 1)), np.array(2.0), Layout((4,), 1, 1, bare=True), rng()
+    )
     assert ring.kernel.ravel().tolist() == [2, -2, 0, 0] and ring.defect == 0
 
 

@@ -37,7 +37,12 @@ def shared(rng):
         rows = jnp.stack([h, 2 * h, h**2])
         return jnp.sum(jnp.tanh(rows @ p["V"]), 0) + p["b"] * p["s"]
 
-    params = {"W": rng.normal(size=(4, 4)), "V": rng.normal(size=(4, 3)), "b": rng.normal(size=3), "s": np.array(0.7)}
+    params = {
+        "W": rng.normal(size=(4, 4)),
+        "V": rng.normal(size=(4, 3)),
+        "b": rng.normal(size=3),
+        "s": np.array(0.7),
+    }
     return Network("shared", apply, params, (4,))
 
 
@@ -46,7 +51,9 @@ def residual(rng):
         h = x.reshape(-1) + jnp.tanh(p[0].reshape(6, 6).T @ x.reshape(-1)) * p[1]
         return p[2] @ h
 
-    return Network("residual", apply, [rng.normal(size=36), rng.normal(size=6), rng.normal(size=6)], (2, 3))
+    return Network(
+        "residual", apply, [rng.normal(size=36), rng.normal(size=6), rng.normal(size=6)], (2, 3)
+    )
 
 
 def convolutional(rng):
@@ -54,7 +61,9 @@ def convolutional(rng):
         h = jnp.tanh(jax.lax.conv(x[None], p[0], (1, 1), "SAME"))
         return p[1] @ h.mean((2, 3)).ravel()
 
-    return Network("convolutional", apply, [rng.normal(size=(4, 1, 3, 3)), rng.normal(size=(2, 4))], (1, 5, 5))
+    return Network(
+        "convolutional", apply, [rng.normal(size=(4, 1, 3, 3)), rng.normal(size=(2, 4))], (1, 5, 5)
+    )
 
 
 @cache
@@ -115,7 +124,10 @@ def test_whole_numbers_are_inputs_like_others_and_tokens_stay_whole():
     X = rng.integers(-2, 3, size=(3, 3))
     assert np.array_equal(ntk(net, X), ntk(net, X.astype(float)))
     table = Network(
-        "embedding", lambda p, x: p[1] @ p[0][x].mean(0), [rng.normal(size=(5, 3)), rng.normal(size=(2, 3))], (4,)
+        "embedding",
+        lambda p, x: p[1] @ p[0][x].mean(0),
+        [rng.normal(size=(5, 3)), rng.normal(size=(2, 3))],
+        (4,),
     )
     tokens = rng.integers(0, 5, size=(3, 4))
     counts = np.stack([np.bincount(t, minlength=5) / 4 for t in tokens])
@@ -126,7 +138,11 @@ def test_whole_numbers_are_inputs_like_others_and_tokens_stay_whole():
 
 @pytest.mark.parametrize(
     ("options", "match"),
-    [({"memory": 100}, "memory"), ({"method": "magic"}, "choose auto"), ({"outputs": "some"}, "mean or full")],
+    [
+        ({"memory": 100}, "memory"),
+        ({"method": "magic"}, "choose auto"),
+        ({"outputs": "some"}, "mean or full"),
+    ],
 )
 def test_options_that_cannot_serve_are_said(options, match):
     net = dense(np.random.default_rng(5))

@@ -29,7 +29,9 @@ def features(net, x):
     with jax.enable_x64(True):
         rows = lambda p: jax.vmap(lambda row: jnp.ravel(net.apply(p, row)))(jnp.asarray(x)).ravel()
         J = jax.jit(jax.jacfwd(rows))(jax.tree.map(jnp.asarray, net.params))
-        return np.concatenate([np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(J)], 1)
+        return np.concatenate(
+            [np.asarray(leaf).reshape(leaf.shape[0], -1) for leaf in jax.tree.leaves(J)], 1
+        )
 
 
 def test_the_closed_form_is_descent_in_the_parameters_of_the_linearised_network():
@@ -83,8 +85,12 @@ def test_ridge_regression_alignment_and_effective_dimension_are_their_formulas()
     found = linearised(layers, x, y, test)
     K = closed_form(layers, x).ntk
     k = closed_form(layers, test, x).ntk
-    assert np.allclose(found.predict(ridge=0.3), k @ np.linalg.solve(K + 0.3 * np.eye(6), y), rtol=1e-9)
-    assert found.effective_dimension(0.3) == pytest.approx(np.trace(K @ np.linalg.inv(K + 0.3 * np.eye(6))), rel=1e-9)
+    assert np.allclose(
+        found.predict(ridge=0.3), k @ np.linalg.solve(K + 0.3 * np.eye(6), y), rtol=1e-9
+    )
+    assert found.effective_dimension(0.3) == pytest.approx(
+        np.trace(K @ np.linalg.inv(K + 0.3 * np.eye(6))), rel=1e-9
+    )
     aligned = y @ K @ y / np.linalg.norm(K) / (y @ y)
     assert found.alignment == pytest.approx(aligned, rel=1e-12)
     assert found.modes.sum() == pytest.approx(1)
@@ -105,7 +111,11 @@ def test_the_spread_of_wide_networks_is_that_of_linearised_ones_drawn_at_random(
     t = 2 / found.spectrum[0]
     f0 = rng.multivariate_normal(np.zeros(5), joint, size=200_000)
     decay = np.linalg.eigh(own.ntk)
-    A = cross.ntk @ np.linalg.inv(own.ntk) @ (np.eye(3) - decay[1] @ np.diag(np.exp(-t * decay[0])) @ decay[1].T)
+    A = (
+        cross.ntk
+        @ np.linalg.inv(own.ntk)
+        @ (np.eye(3) - decay[1] @ np.diag(np.exp(-t * decay[0])) @ decay[1].T)
+    )
     ends = f0[:, 3:] + (y - f0[:, :3]) @ A.T
     assert np.allclose(found.predict(t), A @ y)
     error = found.spread(t) / np.sqrt(2 * len(f0))
@@ -135,7 +145,9 @@ def test_the_lazy_scale_is_where_outputs_meet_their_linearisation():
     alpha = lazy_scale(bent, x, y, within=0.02)
     with jax.enable_x64(True):
         apart = lazy_training(bent, x, y, (alpha / 2, alpha)).apart
-        linear = lazy_training(Network("linear", lambda p, x: p @ x, rng.normal(size=3), (3,)), x, y)
+        linear = lazy_training(
+            Network("linear", lambda p, x: p @ x, rng.normal(size=3), (3,)), x, y
+        )
     assert apart[0] > 0.02 >= apart[1]
     assert (linear.apart < 1e-9).all()
     assert np.allclose(linear.moved * linear.scales, linear.moved[0] * linear.scales[0], rtol=1e-9)

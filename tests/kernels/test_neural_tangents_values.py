@@ -5,7 +5,15 @@ import pytest
 
 from ftheta.kernels.linearisation import linearised
 from ftheta.kernels.wide.closed_forms import closed_form
-from ftheta.kernels.wide.layers import Activation, AveragePool, Conv, Dense, Flatten, LayerNorm, Residual
+from ftheta.kernels.wide.layers import (
+    Activation,
+    AveragePool,
+    Conv,
+    Dense,
+    Flatten,
+    LayerNorm,
+    Residual,
+)
 
 X = np.array([[1.0, 0.5, -0.25], [-0.5, 2.0, 0.75], [0.1, -0.3, 1.2]])
 Z = np.array([[0.2, -1.0, 0.4], [1.5, 0.3, -0.6]])
@@ -24,14 +32,26 @@ def deep(name: str) -> tuple:
 
 # the covariance of the first rows and of the second, then the same of the tangent kernel
 VECTORS = {
-    "Relu": (deep("relu"), (0.7515217498255418, 1.7999588558754647, 0.9149202670160733, 2.271754481469249)),
-    "Erf": (deep("erf"), (-0.0030653115678728887, 0.043579071092828235, -0.2689252056168017, -0.11313385030989129)),
-    "Gelu": (deep("gelu"), (0.39090854741852177, 1.292076675329715, 0.43303251969549705, 1.5818798986102711)),
+    "Relu": (
+        deep("relu"),
+        (0.7515217498255418, 1.7999588558754647, 0.9149202670160733, 2.271754481469249),
+    ),
+    "Erf": (
+        deep("erf"),
+        (-0.0030653115678728887, 0.043579071092828235, -0.2689252056168017, -0.11313385030989129),
+    ),
+    "Gelu": (
+        deep("gelu"),
+        (0.39090854741852177, 1.292076675329715, 0.43303251969549705, 1.5818798986102711),
+    ),
     "Sin": (
         (D, Activation("sine"), D),
         (-0.07955705410748934, 0.044788377167034835, -0.25159929963571903, -0.0023597182475273287),
     ),
-    "Abs": ((D, Activation("abs"), D), (1.5979963673688529, 4.129884762682642, 1.6596776624040073, 4.196435760643)),
+    "Abs": (
+        (D, Activation("abs"), D),
+        (1.5979963673688529, 4.129884762682642, 1.6596776624040073, 4.196435760643),
+    ),
     "LeakyRelu(0.01)": (
         (D, Activation("leaky-relu"), D),
         (0.3389974974145531, 0.8733025139763143, 0.2336116442305418, 0.683038922251551),
@@ -98,7 +118,9 @@ def test_convolutional_kernels(name):
 
 
 def test_pools_side_by_side():
-    found = closed_form((C, relu, AveragePool(2), C, relu, Flatten(), D), IMAGES[:, :, :4], OTHER[:, :, :4])
+    found = closed_form(
+        (C, relu, AveragePool(2), C, relu, Flatten(), D), IMAGES[:, :, :4], OTHER[:, :, :4]
+    )
     expected = (0.2257459203934484, 0.22778836311755288, 0.33348357884964697, 0.3427789003390714)
     assert [*found.nngp[:, 0], *found.ntk[:, 0]] == pytest.approx(expected, rel=1e-11)
 
@@ -107,7 +129,11 @@ def test_pools_side_by_side():
     ("t", "mean", "variance"),
     [
         (0.7, (0.12554301866420736, 0.5488378529491975), (0.7917588608744253, 0.9441498069253114)),
-        (np.inf, (0.27264989376501836, 1.3657242070856928), (0.5485680480504458, 0.1653299950747833)),
+        (
+            np.inf,
+            (0.27264989376501836, 1.3657242070856928),
+            (0.5485680480504458, 0.1653299950747833),
+        ),
     ],
 )
 def test_training_of_an_ensemble(t, mean, variance):
@@ -116,4 +142,6 @@ def test_training_of_an_ensemble(t, mean, variance):
     assert found.predict(t / 3) == pytest.approx(mean, rel=1e-11)
     assert found.spread(t / 3) ** 2 == pytest.approx(variance, rel=1e-10)
     if t < np.inf:
-        assert found.at(t / 3) == pytest.approx([0.39288517156437336, -0.3187156347548316, 0.10723923846887339])
+        assert found.at(t / 3) == pytest.approx(
+            [0.39288517156437336, -0.3187156347548316, 0.10723923846887339]
+        )

@@ -30,9 +30,13 @@ Y = RNG.normal(size=30)
 
 
 def test_kernels_are_those_of_scikit_learn():
-    assert np.allclose(kernel("Gaussian", width=0.7).of(X, Z), rbf_kernel(X, Z, gamma=1 / (2 * 0.49)))
+    assert np.allclose(
+        kernel("Gaussian", width=0.7).of(X, Z), rbf_kernel(X, Z, gamma=1 / (2 * 0.49))
+    )
     assert np.allclose(kernel("Laplace", width=0.7).of(X, Z), laplacian_kernel(X, Z, gamma=1 / 0.7))
-    assert np.allclose(kernel("polynomial", degree=3).of(X, Z), polynomial_kernel(X, Z, degree=3, gamma=1, coef0=1))
+    assert np.allclose(
+        kernel("polynomial", degree=3).of(X, Z), polynomial_kernel(X, Z, degree=3, gamma=1, coef0=1)
+    )
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
@@ -42,7 +46,12 @@ def test_monomials_are_the_features_of_the_polynomial_kernel(degree):
 
 def test_the_ridge_of_the_catalogue():
     e = exact_ridge(X3, Y3, kernel("linear"), 1.0)
-    assert e is not None and e.theta == (1, 1) and e.alpha == (0, 0, 1) and e.dual == e.primal == (1, 2, 2)
+    assert (
+        e is not None
+        and e.theta == (1, 1)
+        and e.alpha == (0, 0, 1)
+        and e.dual == e.primal == (1, 2, 2)
+    )
     assert e.shortcut == e.again == (0, 0, Fraction(17, 10))
 
 
@@ -68,7 +77,9 @@ def test_kernel_ridge_is_scikit_learns(name):
     assert np.allclose(fit.predict(Z), peer.predict(Z), rtol=1e-8) and np.allclose(
         fit.fitted, peer.predict(X), rtol=1e-8
     )
-    assert np.allclose(fit.residuals_left_out[:12], left_out_by_fitting(X, Y, fit.kernel, 0.4), rtol=1e-8)
+    assert np.allclose(
+        fit.residuals_left_out[:12], left_out_by_fitting(X, Y, fit.kernel, 0.4), rtol=1e-8
+    )
     assert rival_gap(fit, Y, 0.4, np.random.default_rng(1), 40) > -1e-12
     if fit.kernel.features is not None:
         phi = fit.kernel.features(X)
@@ -89,10 +100,13 @@ def test_features_of_a_list_of_layers_are_what_enters_the_last():
     net = random_mlp(np.random.default_rng(0), (3, 8, 5, 2), "tanh", bias=0.3)
     found = features(net.apply, net.params, X)
     hidden = np.tanh(
-        np.tanh(X @ net.layers[0].weight.T + net.layers[0].bias) @ net.layers[1].weight.T + net.layers[1].bias
+        np.tanh(X @ net.layers[0].weight.T + net.layers[0].bias) @ net.layers[1].weight.T
+        + net.layers[1].bias
     )
     assert np.allclose(found.phi, hidden) and found.affine
-    assert np.allclose(found.weight, net.layers[-1].weight) and np.allclose(found.bias, net.layers[-1].bias)
+    assert np.allclose(found.weight, net.layers[-1].weight) and np.allclose(
+        found.bias, net.layers[-1].bias
+    )
     assert np.allclose(found.spectrum()[:5], np.linalg.eigvalsh(hidden @ hidden.T / 30)[::-1][:5])
 
 
@@ -109,7 +123,10 @@ class Convolutional(eqx.Module):
 def test_features_of_any_network_are_found_in_its_graph():
     a, b = jax.random.split(jax.random.key(0))
     net = ft.Network.of(
-        Convolutional(eqx.nn.Conv1d(1, 3, 2, key=a), eqx.nn.LayerNorm(9), eqx.nn.Linear(9, 2, key=b)), (4,)
+        Convolutional(
+            eqx.nn.Conv1d(1, 3, 2, key=a), eqx.nn.LayerNorm(9), eqx.nn.Linear(9, 2, key=b)
+        ),
+        (4,),
     )
     x = np.random.default_rng(0).normal(size=(20, 4))
     found = features(net.apply, net.params, x)
@@ -146,4 +163,8 @@ def test_scores_and_principal_coordinates():
     real = np.arange(4.0)[:, None]
     assert score(real, real, None) == 1.0 and score(np.full((4, 1), 1.5), real, None) == 0.0
     at = principal_coordinates(X)
-    assert at.shape == (30, 2) and at[:, 0].var() >= at[:, 1].var() and principal_coordinates(X[:, :1]).shape == (30, 2)
+    assert (
+        at.shape == (30, 2)
+        and at[:, 0].var() >= at[:, 1].var()
+        and principal_coordinates(X[:, :1]).shape == (30, 2)
+    )

@@ -14,7 +14,9 @@ def jacobians(net, X):
     """All Jacobians, outputs by parameters, by reverse mode of the whole network."""
     with jax.enable_x64(True):
         params = jax.tree.map(jnp.asarray, net.params)
-        J = jax.jit(jax.vmap(jax.jacrev(lambda p, x: jnp.ravel(net.apply(p, x))), (None, 0)))(params, X)
+        J = jax.jit(jax.vmap(jax.jacrev(lambda p, x: jnp.ravel(net.apply(p, x))), (None, 0)))(
+            params, X
+        )
     flat = [np.asarray(leaf) for leaf in jax.tree.leaves(J)]
     return np.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in flat], 2)
 
@@ -27,7 +29,10 @@ def tokens(rng):
         return jnp.einsum("ht,hko->ko", jnp.tanh(h), p[1]).sum(0) + p[2]
 
     return Network(
-        "tokens", apply, [rng.normal(size=(40, 30)), rng.normal(size=(40, 2, 3)), rng.normal(size=3)], (3, 30)
+        "tokens",
+        apply,
+        [rng.normal(size=(40, 30)), rng.normal(size=(40, 2, 3)), rng.normal(size=3)],
+        (3, 30),
     )
 
 
@@ -39,7 +44,9 @@ def recurrent(rng):
         return p["v"] @ h + jnp.sum(jnp.tanh(p["U"].T @ jnp.tanh(p["U"] @ x)))
 
     sizes = {"W": (40, 40), "U": (6, 40), "b": (40,), "v": (2, 40)}
-    return Network("recurrent", apply, {name: rng.normal(size=size) / 4 for name, size in sizes.items()}, (40,))
+    return Network(
+        "recurrent", apply, {name: rng.normal(size=size) / 4 for name, size in sizes.items()}, (40,)
+    )
 
 
 def strided(rng):
@@ -47,7 +54,9 @@ def strided(rng):
 
     def apply(p, x):
         last = ("NHWC", "HWIO", "NHWC")
-        h = jax.lax.conv_general_dilated(x[None], p[0], (1, 2), ((1, 0), (2, 1)), dimension_numbers=last)
+        h = jax.lax.conv_general_dilated(
+            x[None], p[0], (1, 2), ((1, 0), (2, 1)), dimension_numbers=last
+        )
         for _ in range(2):
             h = jax.lax.conv_general_dilated(
                 jnp.tanh(h), p[1], (1, 1), "SAME", rhs_dilation=(2, 1), dimension_numbers=last
@@ -67,7 +76,9 @@ def grouped(rng):
         h = jax.lax.conv_general_dilated(jnp.tanh(h), p[1], (1,), ((1, 1),), lhs_dilation=(2,))
         return h.sum((0, 2))
 
-    return Network("grouped", apply, [rng.normal(size=(4, 2, 3)), rng.normal(size=(2, 4, 3))], (4, 7))
+    return Network(
+        "grouped", apply, [rng.normal(size=(4, 2, 3)), rng.normal(size=(2, 4, 3))], (4, 7)
+    )
 
 
 @pytest.mark.parametrize("make", [tokens, recurrent, strided, grouped])

@@ -15,7 +15,15 @@ from ftheta.kernels.dispatch import nngp, ntk
 from ftheta.kernels.wide.closed_forms import closed_form, fully_connected
 from ftheta.kernels.wide.duals import dual
 from ftheta.kernels.wide.from_weights import architecture_of
-from ftheta.kernels.wide.layers import Activation, AveragePool, Conv, Dense, Flatten, LayerNorm, Residual
+from ftheta.kernels.wide.layers import (
+    Activation,
+    AveragePool,
+    Conv,
+    Dense,
+    Flatten,
+    LayerNorm,
+    Residual,
+)
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Network
@@ -30,7 +38,10 @@ SMOOTH = {
     "square": (np.square, lambda u: 2 * u),
     "tanh": (np.tanh, lambda u: 1 / np.cosh(u) ** 2),
     "sigmoid": (special.expit, lambda u: special.expit(u) * special.expit(-u)),
-    "gelu": (lambda u: u * special.ndtr(u), lambda u: special.ndtr(u) + u * np.exp(-(u**2) / 2) / sqrt(2 * pi)),
+    "gelu": (
+        lambda u: u * special.ndtr(u),
+        lambda u: special.ndtr(u) + u * np.exp(-(u**2) / 2) / sqrt(2 * pi),
+    ),
 }
 variances = st.floats(0.05, 10.0)
 correlations = st.floats(-1.0, 1.0)
@@ -69,18 +80,24 @@ def test_the_series_of_tanh_agrees_with_thirty_digits():
     assert found[1][0, 0] == pytest.approx(0.30172649588759244321, abs=1e-12)
 
 
-@given(variances, variances, correlations, st.sampled_from([("relu", 0.0), ("leaky-relu", 0.01), ("abs", -1.0)]))
+@given(
+    variances,
+    variances,
+    correlations,
+    st.sampled_from([("relu", 0.0), ("leaky-relu", 0.01), ("abs", -1.0)]),
+)
 def test_bent_lines_are_sums_of_orthant_moments(p, q, rho, named):
     """A second derivation: E[u₊v₊] of the four signs, each an arc-cosine integral over an angle."""
     name, leak = named
-    theta = (np.arange(20_000) + 0.5) * 2 * pi / 20_000  # a planar Gaussian: a direction times a length, E r² = 2
+    # a planar Gaussian: a direction times a length, E r² = 2
+    theta = (np.arange(20_000) + 0.5) * 2 * pi / 20_000
     u = np.cos(theta)
     v = rho * np.cos(theta) + sqrt(1 - rho**2) * np.sin(theta)
     bend = lambda t: np.where(t > 0, t, leak * t)
     expected = 2 * sqrt(p * q) * np.mean(bend(u) * bend(v))
-    assert dual(name).moments(array(p), array(q), array(rho * sqrt(p * q)))[0][0, 0] == pytest.approx(
-        expected, abs=1e-6
-    )
+    assert dual(name).moments(array(p), array(q), array(rho * sqrt(p * q)))[0][
+        0, 0
+    ] == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_function_handed_in_is_expanded_like_a_named_activation():
@@ -105,7 +122,9 @@ def test_relu_kernels_agree_with_many_digits_at_the_hardest_angles(sign, scale, 
 
 
 @pytest.mark.parametrize("name", ["erf", "gelu", "sine"])
-@pytest.mark.parametrize("p, q, away", [(1e8, 1e8, 1e-12), (3e4, 5e7, 1e-6), (2.0, 3.0, 1e-15), (1e-9, 1e4, 0.5)])
+@pytest.mark.parametrize(
+    "p, q, away", [(1e8, 1e8, 1e-12), (3e4, 5e7, 1e-6), (2.0, 3.0, 1e-15), (1e-9, 1e4, 0.5)]
+)
 def test_closed_forms_of_smooth_activations_agree_with_many_digits(name, p, q, away):
     """Large variances and nearly equal arguments: (1 + 2p)(1 + 2q) − 4c² is a difference of large numbers."""
     with ctx.workprec(BITS):
@@ -113,7 +132,9 @@ def test_closed_forms_of_smooth_activations_agree_with_many_digits(name, p, q, a
         c = size * (1 - arb(away))
         found = dual(name).through(array(p), array(q), array(c.mid()), array((size - c).mid()))
         for ours, truth in zip(found[:2], EXACTLY[name](arb(p), arb(q), c)):
-            assert relative_error(float(ours[0, 0]), truth, abs(truth) + 1e-280) <= (1e-12 if name == "sine" else 1e-13)
+            assert relative_error(float(ours[0, 0]), truth, abs(truth) + 1e-280) <= (
+                1e-12 if name == "sine" else 1e-13
+            )
 
 
 def exact_erf(p, q, c):
@@ -139,7 +160,9 @@ def exact_gelu(p, q, c):
 EXACTLY = {"erf": exact_erf, "sine": exact_sine, "gelu": exact_gelu}
 
 
-@pytest.mark.parametrize(("depth", "expected"), [(1, 0.3183098862), (2, 0.6857086363), (3, 1.0603881068)])
+@pytest.mark.parametrize(
+    ("depth", "expected"), [(1, 0.3183098862), (2, 0.6857086363), (3, 1.0603881068)]
+)
 def test_the_deep_kernel_of_orthogonal_inputs(depth, expected):
     layers = fully_connected("relu", depth, weight=2.0)
     found = ntk(layers, np.eye(2))  # K = x·x′/d doubled by the first layer: unit variance
@@ -185,14 +208,20 @@ def test_networks_of_finite_width_scatter_around_the_limit():
 
 
 def test_the_architecture_is_read_off_the_weights():
-    net = Network.described(random_mlp(np.random.default_rng(0), (3, 400, 400, 2), "relu", bias=0.5))
+    net = Network.described(
+        random_mlp(np.random.default_rng(0), (3, 400, 400, 2), "relu", bias=0.5)
+    )
     assert net.description is not None
     first, bend, second, *_ = architecture_of(net.description)
     assert isinstance(first, Dense) and isinstance(second, Dense) and bend == Activation("relu")
     assert (first.fan_in, second.fan_in) == (3, 400)
-    assert second.weight == pytest.approx(2.0, rel=0.02) and second.bias == pytest.approx(0.25, rel=0.3)
+    assert second.weight == pytest.approx(2.0, rel=0.02) and second.bias == pytest.approx(
+        0.25, rel=0.3
+    )
     X = np.random.default_rng(1).normal(size=(4, 3))
-    assert np.linalg.norm(ntk(net, X) - ntk(architecture_of(net.description), X)) < 0.2 * np.linalg.norm(ntk(net, X))
+    assert np.linalg.norm(
+        ntk(net, X) - ntk(architecture_of(net.description), X)
+    ) < 0.2 * np.linalg.norm(ntk(net, X))
 
 
 # -- residual blocks and images --------------------------------------------------------------------
@@ -218,7 +247,11 @@ def image_network(params, x, pool, padding):
     W, V, a = params
     h = x.transpose(2, 0, 1)[None]
     for k in (W, V):
-        wrapped = jnp.pad(h, ((0, 0), (0, 0), (1, 1), (1, 1)), mode="wrap" if padding == "circular" else "constant")
+        wrapped = jnp.pad(
+            h,
+            ((0, 0), (0, 0), (1, 1), (1, 1)),
+            mode="wrap" if padding == "circular" else "constant",
+        )
         h = jax.lax.conv(wrapped, k, (1, 1), "VALID") * sqrt(2 / (9 * k.shape[1]))
         h = jax.nn.relu(h)
     flat = h.mean((2, 3)).ravel() if pool else h.ravel()
@@ -248,7 +281,8 @@ def test_image_kernels_are_the_means_of_random_convolutional_networks(pool, padd
     limit = closed_form(layers, X)
     z = (np.mean(draws, 0) - limit.nngp) / (np.std(draws, 0) / sqrt(len(draws)))
     assert np.abs(z).max() < 4
-    assert np.allclose(np.mean(tangents, 0), limit.ntk, rtol=0.15)  # at width 48 the mean is not yet the limit
+    # at width 48 the mean is not yet the limit
+    assert np.allclose(np.mean(tangents, 0), limit.ntk, rtol=0.15)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,9 @@ class Site:
         origin: Any = self.origin
         address = f"ws://127.0.0.1:{self.port}/ws"
         headers = {"Cookie": self.cookie}
-        with connect(address, origin=origin, additional_headers=headers, max_size=None, close_timeout=1) as line:
+        with connect(
+            address, origin=origin, additional_headers=headers, max_size=None, close_timeout=1
+        ) as line:
             yield Talk(line)
 
     def say(self, *lines: str) -> socket.socket:
@@ -134,7 +136,9 @@ def running(workers: int = 2, classroom: str | None = None) -> Iterator[Site]:
     port = listening.getsockname()[1]
     lab = Lab(workers, program=FAKE, classroom=classroom)
     server = uvicorn.Server(configuration(make_app(Door("127.0.0.1", port, TOKEN), lab)))
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
+    thread = threading.Thread(
+        target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True
+    )
     thread.start()
     eventually(lambda: server.started)
     try:

@@ -17,7 +17,15 @@ def main() -> None:
     frame = channel.receive()
     assert frame is not None
     order = frame[0]
-    say(channel, {"type": "audit-findings", "n": order["n"], "sources": order["sources"], "pid": os.getpid()})
+    say(
+        channel,
+        {
+            "type": "audit-findings",
+            "n": order["n"],
+            "sources": order["sources"],
+            "pid": os.getpid(),
+        },
+    )
     if order["model"] == "moons":
         os.kill(os.getpid(), signal.SIGKILL)
     if order["model"] == "circles":

@@ -21,11 +21,23 @@ from ftheta.logic import Axis, Curves, FthetaError, Motion, Series, SubjectError
 from ftheta.report.document import from_json
 from ftheta.report.reproduce import command, snippet
 
-from ..report.samples import BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, MOTION, POINTS, REGIONS, rich_result
+from ..report.samples import (
+    BARS,
+    DAG,
+    DIAGRAM,
+    HEATMAP,
+    HISTOGRAM,
+    MOTION,
+    POINTS,
+    REGIONS,
+    rich_result,
+)
 from ..thoroughness import max_examples
 from .test_contents import assert_safe
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "docs" / "result.schema.json").read_text(encoding="utf-8")
+)
 QUIET = lambda stage: None
 
 
@@ -61,7 +73,9 @@ def test_whatever_a_result_says_the_page_gets_no_markup_of_it():
 
 
 def test_charts_take_the_size_and_the_theme_asked_for_and_leave_their_titles_to_the_page():
-    small = json.loads(answer(rich_result(), 0, 0.0, size=Size(width=500, height=300), dark=True))["charts"][0]["spec"]
+    small = json.loads(answer(rich_result(), 0, 0.0, size=Size(width=500, height=300), dark=True))[
+        "charts"
+    ][0]["spec"]
     edges = small["padding"]
     assert small["width"] + edges["left"] + edges["right"] == pytest.approx(500)
     assert small["background"] == "#0f172a"
@@ -76,7 +90,14 @@ def test_numbers_that_json_lacks_are_words_and_gaps():
 @pytest.mark.parametrize("format", MEDIA)
 def test_every_format_is_what_it_says(format):
     data = export(rich_result(), format)
-    signs = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg", "html": b"<!DOCTYPE html>", "json": b"{", "sh": b"#!"}
+    signs = {
+        "pdf": b"%PDF",
+        "png": b"\x89PNG",
+        "svg": b"<svg",
+        "html": b"<!DOCTYPE html>",
+        "json": b"{",
+        "sh": b"#!",
+    }
     assert data.startswith(signs.get(format, b"")) and len(data) > 20
 
 
@@ -93,7 +114,8 @@ def test_without_charts_there_is_no_figure_and_the_error_says_so():
 
 
 @pytest.mark.parametrize(
-    "chart", [*rich_result().charts[:1], BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, MOTION, POINTS, REGIONS]
+    "chart",
+    [*rich_result().charts[:1], BARS, DAG, DIAGRAM, HEATMAP, HISTOGRAM, MOTION, POINTS, REGIONS],
 )
 def test_a_small_picture_of_every_kind_of_chart_has_no_letters(chart):
     picture = thumbnail(replace(rich_result(), charts=(chart,)))
@@ -103,9 +125,12 @@ def test_a_small_picture_of_every_kind_of_chart_has_no_letters(chart):
 
 def test_the_small_picture_of_a_chart_that_moves_is_taken_midway():
     box = ((0.0, 0.0), (1.0, 1.0))
-    film = lambda *xs: Motion("m", Axis(), Axis(), (0, 1, 2), [[x] for x in xs], [[0.5]] * 3, lines=(box,), ways=False)
+    film = lambda *xs: Motion(
+        "m", Axis(), Axis(), (0, 1, 2), [[x] for x in xs], [[0.5]] * 3, lines=(box,), ways=False
+    )
     drawn = [
-        thumbnail(replace(rich_result(), charts=(film(*xs),))) for xs in ((0, 0.3, 1), (0.2, 0.3, 0.9), (0, 0.4, 1))
+        thumbnail(replace(rich_result(), charts=(film(*xs),)))
+        for xs in ((0, 0.3, 1), (0.2, 0.3, 0.9), (0, 0.4, 1))
     ]
     assert drawn[0] == drawn[1] != drawn[2]
 
@@ -116,10 +141,18 @@ def test_nothing_to_draw_is_an_empty_picture():
 
 def test_a_theorem_runs_and_names_its_stages():
     stages: list[str] = []
-    header, body = jobs.do(order(theorem="hoeffding-chebyshev", knobs={"trials": 100}), stages.append)
+    header, body = jobs.do(
+        order(theorem="hoeffding-chebyshev", knobs={"trials": 100}), stages.append
+    )
     message = json.loads(body)
-    assert header == {"kind": "done"} and message["document"]["provenance"]["knobs"]["trials"] == 100
-    assert stages[0] == "making the subject" and "gathering the evidence" in stages and stages[-1] == "charts"
+    assert (
+        header == {"kind": "done"} and message["document"]["provenance"]["knobs"]["trials"] == 100
+    )
+    assert (
+        stages[0] == "making the subject"
+        and "gathering the evidence" in stages
+        and stages[-1] == "charts"
+    )
     assert any(stage.startswith("hypothesis: ") for stage in stages)
 
 
@@ -131,19 +164,30 @@ def test_the_negative_control_and_presets_are_states_too():
 
 
 def test_knobs_of_the_built_in_subject_are_left_out_on_another():
-    state = {"theorem": "hoeffding-chebyshev", "subject": "digits-mlp", "knobs": {"risk": 0.2, "delta": 0.1}}
+    state = {
+        "theorem": "hoeffding-chebyshev",
+        "subject": "digits-mlp",
+        "knobs": {"risk": 0.2, "delta": 0.1},
+    }
     _, body = jobs.do(order(source={"words": "digits-mlp"}, **state), QUIET)
     assert "risk" not in json.loads(body)["document"]["provenance"]["knobs"]
 
 
 _VALUES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.integers(1, 10**4).map(float)
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.integers(1, 10**4).map(float),
 )
 
 
 @max_examples(50)
 @given(
-    knobs=st.dictionaries(st.sampled_from(["n", "delta", "bound", "trials", "risk", "no-such"]), _VALUES, max_size=3),
+    knobs=st.dictionaries(
+        st.sampled_from(["n", "delta", "bound", "trials", "risk", "no-such"]), _VALUES, max_size=3
+    ),
     preset=st.sampled_from([None, "textbook", "no such"]),
     seed=st.integers(-3, 2**60),
 )
@@ -151,7 +195,9 @@ def test_no_state_is_an_internal_error(knobs, preset, seed):
     """Whatever the sliders say, there is a result or an error that says what to do."""
     try:
         state = read_state(
-            json.dumps({"theorem": "hoeffding-chebyshev", "knobs": knobs, "preset": preset, "seed": seed})
+            json.dumps(
+                {"theorem": "hoeffding-chebyshev", "knobs": knobs, "preset": preset, "seed": seed}
+            )
         )
         if isinstance(knobs.get("trials"), int | float) and knobs["trials"] > 10**4:
             return  # allowed, and slow

@@ -105,6 +105,10 @@ def test_uploaded_files_keep_their_names_and_nothing_else_of_them(tmp_path, monk
     (tmp_path / "store").mkdir()
     upload = tmp_path / "store" / "upload.npz"
     upload.write_bytes(b"")
-    for given, kept in (("my net.npz", "my_net.npz"), ("../../x;rm -rf.npz", "_.._x_rm_-rf.npz"), (".npz", "file.npz")):
+    for given, kept in (
+        ("my net.npz", "my_net.npz"),
+        ("../../x;rm -rf.npz", "_.._x_rm_-rf.npz"),
+        (".npz", "file.npz"),
+    ):
         place = Path(desk._words({"path": str(upload), "name": given}))
         assert place.parent == tmp_path and place.name == kept and place.resolve() == upload

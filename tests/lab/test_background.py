@@ -25,7 +25,12 @@ def test_the_built_in_subjects_are_listed(site: Site):
     assert [s["id"] for s in listed][: len(known)] == known
     assert all(s["kind"] in ("Network", "Dataset") for s in listed)
     assert set(known) <= {*BUILT_IN, *SETS}
-    assert listed[0] == {"id": "digits-mlp", "name": "digits-mlp", "kind": "Network", "facts": [["size", "1"]]}
+    assert listed[0] == {
+        "id": "digits-mlp",
+        "name": "digits-mlp",
+        "kind": "Network",
+        "facts": [["size", "1"]],
+    }
 
 
 def test_the_subject_given_at_the_start_goes_by_the_name_of_its_file(tmp_path):
@@ -56,22 +61,37 @@ def test_no_name_leads_out_of_the_folder(site: Site, name):
     from urllib.parse import quote
 
     assert site.lab is not None
-    answer = site.post(f"/api/subjects?name={quote(name, errors='replace')}.npz", name.encode(errors="replace"))
+    answer = site.post(
+        f"/api/subjects?name={quote(name, errors='replace')}.npz", name.encode(errors="replace")
+    )
     assert answer.status == 201
     shown = answer.json["name"]
-    assert ("/" not in shown and "\\" not in shown and shown.isprintable()) or "\u2028" in shown or shown
+    assert (
+        ("/" not in shown and "\\" not in shown and shown.isprintable())
+        or "\u2028" in shown
+        or shown
+    )
     files = [path for path in site.lab.store.folder.rglob("*") if path.is_file()]
     assert {path.name for path in files} <= {f"upload{suffix}" for suffix in subject_store.SUFFIXES}
 
 
-@pytest.mark.parametrize("name", ["", "model.py", "model.pkl", "npz", "numpy:load", "model.npz.exe", "model.npz/"])
+@pytest.mark.parametrize(
+    "name", ["", "model.py", "model.pkl", "npz", "numpy:load", "model.npz.exe", "model.npz/"]
+)
 def test_other_files_are_refused(site: Site, name):
     answer = site.post(f"/api/subjects?name={name}", b"abc")
     assert answer.status == 422 and ".onnx" in answer.json["error"]["remedy"]
 
 
-def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(site: Site, monkeypatch):
-    refused = site.ask("POST", "/api/subjects?name=a.npz", b"", **{"Content-Length": str(subject_store.LARGEST + 1)})
+def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(
+    site: Site, monkeypatch
+):
+    refused = site.ask(
+        "POST",
+        "/api/subjects?name=a.npz",
+        b"",
+        **{"Content-Length": str(subject_store.LARGEST + 1)},
+    )
     assert refused.status == 413
     monkeypatch.setattr(subject_store, "LARGEST", 10_000)
 
@@ -82,7 +102,10 @@ def test_a_file_too_large_is_refused_by_its_stated_length_and_while_it_comes(sit
     assert site.lab is not None
     before = set(site.lab.store.folder.iterdir())
     answer = site.ask(
-        "POST", "/api/subjects?name=a.npz", _chunked(chunks()), **{"Transfer-Encoding": "chunked", "Content-Length": ""}
+        "POST",
+        "/api/subjects?name=a.npz",
+        _chunked(chunks()),
+        **{"Transfer-Encoding": "chunked", "Content-Length": ""},
     )
     assert answer.status == 413 and set(site.lab.store.folder.iterdir()) == before
 
@@ -117,7 +140,9 @@ def test_many_files_at_once_find_no_more_room_than_one_after_the_other(monkeypat
     """Each sends its headers, waits until all of them have, then its bytes."""
     monkeypatch.setattr(subject_store, "MOST_FILES", 8)
     with running(workers=1) as site, ExitStack() as all_of_them:
-        lines = [all_of_them.enter_context(begun_upload(site, "Content-Length: 4")) for _ in range(20)]
+        lines = [
+            all_of_them.enter_context(begun_upload(site, "Content-Length: 4")) for _ in range(20)
+        ]
         for i, line in enumerate(lines):
             line.sendall(b"%04d" % i)
         statuses = [line.recv(4096).split()[1] for line in lines]
@@ -128,7 +153,9 @@ def test_many_files_at_once_find_no_more_room_than_one_after_the_other(monkeypat
 def test_the_bytes_of_files_on_their_way_are_counted(monkeypatch):
     monkeypatch.setattr(subject_store, "MOST_BYTES", 1000)
     with running(workers=1) as site, ExitStack() as all_of_them:
-        lines = [all_of_them.enter_context(begun_upload(site, "Content-Length: 400")) for _ in range(4)]
+        lines = [
+            all_of_them.enter_context(begun_upload(site, "Content-Length: 400")) for _ in range(4)
+        ]
         for i, line in enumerate(lines):
             line.sendall(b"%0399d" % i)  # nobody has ended: 4 · 399 bytes want room
         assert site.lab is not None
@@ -219,10 +246,19 @@ def test_an_overlong_state_is_refused(site: Site):
 
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("DELETE", "/"), ("PUT", "/api/subjects"), ("GET", "/api/export"), ("GET", "/ws"), ("GET", "/api")],
+    [
+        ("DELETE", "/"),
+        ("PUT", "/api/subjects"),
+        ("GET", "/api/export"),
+        ("GET", "/ws"),
+        ("GET", "/api"),
+    ],
 )
 def test_other_requests_have_no_answer(site: Site, method, path):
-    assert site.ask(method, path, Origin=site.origin if method != "GET" else "").status in (404, 405)
+    assert site.ask(method, path, Origin=site.origin if method != "GET" else "").status in (
+        404,
+        405,
+    )
 
 
 def test_the_cache_is_kept_small_and_the_oldest_goes_first(tmp_path):

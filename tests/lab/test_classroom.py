@@ -45,9 +45,15 @@ def hall(own_cache):
 
 
 @pytest.mark.parametrize(("version", "length"), list(enumerate(SEGNO, 1)))
-def test_a_full_code_of_every_version_is_the_one_that_segno_draws_with_one_of_the_masks(version, length):
+def test_a_full_code_of_every_version_is_the_one_that_segno_draws_with_one_of_the_masks(
+    version, length
+):
     text = (LINK * 8)[:length]
-    bits = [word >> k & 1 == 1 for word in qr._codewords(text.encode(), version) for k in range(7, -1, -1)]
+    bits = [
+        word >> k & 1 == 1
+        for word in qr._codewords(text.encode(), version)
+        for k in range(7, -1, -1)
+    ]
     drawn = [qr._draw(bits, version, mask) for mask in range(8)]
     written = ["\n".join("".join(".#"[on] for on in row) for row in modules) for modules in drawn]
     assert SEGNO[length] in [sha256(each.encode()).hexdigest()[:16] for each in written]
@@ -69,7 +75,10 @@ def test_the_address_of_a_class_is_one_that_others_reach():
     wide = Door("0.0.0.0", 8417, "Sesame-open")
     name = reachable_name(wide)
     assert wide.knows(f"{name}:8417")
-    assert address_of(wide, "hat-function", name=name) == f"http://{name}:8417/?token=Sesame-open#/hat-function"
+    assert (
+        address_of(wide, "hat-function", name=name)
+        == f"http://{name}:8417/?token=Sesame-open#/hat-function"
+    )
     assert Door("localhost", 1, "t").local and not wide.local
 
 
@@ -77,7 +86,9 @@ def test_the_address_of_a_class_is_one_that_others_reach():
 
 
 def run(n: int, width: float = 800, **state) -> Run:
-    return Run(type="run", n=n, state=State(theorem="fast", **state), size=Size(width=width, height=450))
+    return Run(
+        type="run", n=n, state=State(theorem="fast", **state), size=Size(width=width, height=450)
+    )
 
 
 def test_pages_that_are_nearly_as_large_ask_for_the_same():
@@ -137,7 +148,10 @@ def test_a_computation_that_nobody_waits_for_is_stopped(hall):
 def test_who_has_waited_longest_is_next():
     async def given() -> list[str]:
         pool = Pool(1)
-        jobs = [Job({"kind": "run"}, theorem, turn=turn) for theorem, turn in (("c", 3.0), ("a", 1.0), ("b", 1.0))]
+        jobs = [
+            Job({"kind": "run"}, theorem, turn=turn)
+            for theorem, turn in (("c", 3.0), ("a", 1.0), ("b", 1.0))
+        ]
         taken: list[str] = []
 
         class Idle:

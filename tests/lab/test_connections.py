@@ -42,10 +42,34 @@ HALVES = {
     "nothing": (),
     "half a line": ("GET / HT",),
     "headers without an end": ("GET / HTTP/1.1", "Host: {host}"),
-    "half a handshake": ("GET /ws HTTP/1.1", "Host: {host}", "Connection: Upgrade", "Upgrade: websocket"),
-    "half an upload": ("POST /api/subjects?name=a.npz HTTP/1.1", "{page}", "Content-Length: 9", "", "abc"),
-    "half a state": ("POST /api/export?format=py HTTP/1.1", "{page}", "Content-Length: 99", "", "{{"),
-    "half a chunk": ("POST /api/subjects?name=a.npz HTTP/1.1", "{page}", "Transfer-Encoding: chunked", "", "5", "ab"),
+    "half a handshake": (
+        "GET /ws HTTP/1.1",
+        "Host: {host}",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+    ),
+    "half an upload": (
+        "POST /api/subjects?name=a.npz HTTP/1.1",
+        "{page}",
+        "Content-Length: 9",
+        "",
+        "abc",
+    ),
+    "half a state": (
+        "POST /api/export?format=py HTTP/1.1",
+        "{page}",
+        "Content-Length: 99",
+        "",
+        "{{",
+    ),
+    "half a chunk": (
+        "POST /api/subjects?name=a.npz HTTP/1.1",
+        "{page}",
+        "Transfer-Encoding: chunked",
+        "",
+        "5",
+        "ab",
+    ),
     "a body that nobody reads": ("GET / HTTP/1.1", "{page}", "Content-Length: 9", "", "abc"),
 }
 
@@ -64,7 +88,9 @@ def test_a_connection_that_says_half_is_closed(hasty: Site, lines, capfd):
     assert hasty.get("/").status == 200
 
 
-@pytest.mark.parametrize("start", [("GET / HTTP/1.1",), HALVES["half an upload"][:4]], ids=["headers", "body"])
+@pytest.mark.parametrize(
+    "start", [("GET / HTTP/1.1",), HALVES["half an upload"][:4]], ids=["headers", "body"]
+)
 def test_a_connection_that_drips_is_closed(hasty: Site, start):
     with hasty.say(*said(hasty, start)) as line:
         began = time.monotonic()
@@ -111,11 +137,17 @@ def test_a_conversation_without_the_cookie_never_begins(hasty: Site):
         assert ended(line) < 5
 
 
-def frame(code: int, data: bytes = b"", *, last: bool = True, bits: int = 0, masked: bool = True) -> bytes:
+def frame(
+    code: int, data: bytes = b"", *, last: bool = True, bits: int = 0, masked: bool = True
+) -> bytes:
     """A WebSocket frame; its mask is zero, so that the data stand in it as they are."""
     size = len(data)
     first = (last << 7) | (bits << 4) | code
-    length = struct.pack("!B", size | masked << 7) if size < 126 else struct.pack("!BH", 126 | masked << 7, size)
+    length = (
+        struct.pack("!B", size | masked << 7)
+        if size < 126
+        else struct.pack("!BH", 126 | masked << 7, size)
+    )
     return bytes([first]) + length + bytes(4 * masked) + data
 
 

@@ -25,8 +25,17 @@ class _Safe(HTMLParser):
         self.open: list[str] = []
 
     def handle_starttag(self, tag, attrs):
-        assert tag in ("math", "code", "strong", "sub", "semantics", "annotation") or tag.startswith("m"), tag
-        assert not any(name.startswith("on") or name in ("style", "href", "src") for name, _ in attrs), attrs
+        assert tag in (
+            "math",
+            "code",
+            "strong",
+            "sub",
+            "semantics",
+            "annotation",
+        ) or tag.startswith("m"), tag
+        assert not any(
+            name.startswith("on") or name in ("style", "href", "src") for name, _ in attrs
+        ), attrs
         self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -45,7 +54,9 @@ def test_every_theorem_is_there_in_the_order_of_the_chapters():
     assert [e["id"] for e in found["theorems"]] == list(index())
     known = [chapter["id"] for chapter in found["chapters"]]
     assert known == [chapter for chapter in CHAPTERS if chapter in known]
-    assert found["verdicts"]["proved"]["word"] == "proved" and found["verdicts"]["not-checked"]["sign"]
+    assert (
+        found["verdicts"]["proved"]["word"] == "proved" and found["verdicts"]["not-checked"]["sign"]
+    )
 
 
 @pytest.mark.parametrize("entry", _ENTRIES, ids=[e["id"] for e in _ENTRIES])
@@ -53,7 +64,9 @@ def test_an_entry_has_all_that_the_page_shows(entry):
     assert entry["statement_html"] and entry["plain"] and "$" not in entry["plain"]
     assert bool(entry["errata_html"]) == bool(entry["errata"])
     knobs = {knob["name"]: knob for knob in entry["knobs"]}
-    assert entry["presets"] and all(set(preset["knobs"]) <= set(knobs) for preset in entry["presets"])
+    assert entry["presets"] and all(
+        set(preset["knobs"]) <= set(knobs) for preset in entry["presets"]
+    )
     for knob in knobs.values():
         assert knob["says_html"] and bool(knob["symbol_html"]) == bool(knob["knob"]["symbol"])
         assert knob["type"] in ("bool", "str") or knob["knob"]["lo"] < knob["knob"]["hi"]
@@ -65,7 +78,11 @@ def test_an_entry_has_all_that_the_page_shows(entry):
 
 
 def test_symbols_have_true_indices():
-    assert "<msub>" in symbol_html("d₀") and "<msup>" in symbol_html("ns²") and "mover" in symbol_html("x̄")
+    assert (
+        "<msub>" in symbol_html("d₀")
+        and "<msup>" in symbol_html("ns²")
+        and "mover" in symbol_html("x̄")
+    )
     assert symbol_html("") == ""
 
 

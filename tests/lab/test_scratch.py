@@ -18,7 +18,11 @@ def temporary(tmp_path, monkeypatch):
 
 def dead() -> int:
     """The number of a process that has ended."""
-    return int(subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True).stdout)
+    return int(
+        subprocess.run(
+            [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True
+        ).stdout
+    )
 
 
 def left(temporary, name: str):
@@ -61,7 +65,13 @@ def test_a_lab_of_another_container_keeps_its_folder(temporary):
 
 def test_what_is_not_surely_ours_stays(temporary, monkeypatch):
     number = dead()
-    names = (f"ftheta-lab-{os.getpid()}-abc", f"ftheta-lab-{number}", "ftheta-lab-abc", f"ftheta-lab-{number}-a-b", "x")
+    names = (
+        f"ftheta-lab-{os.getpid()}-abc",
+        f"ftheta-lab-{number}",
+        "ftheta-lab-abc",
+        f"ftheta-lab-{number}-a-b",
+        "x",
+    )
     kept = [left(temporary, name) for name in names]
     open_to_all = left(temporary, f"ftheta-lab-{number}-open")
     open_to_all.chmod(0o755)

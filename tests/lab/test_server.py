@@ -25,7 +25,9 @@ LAB = [sys.executable, "-m", "ftheta", "lab", "--port", "0", "--no-browser"]
 @contextmanager
 def started(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A lab and the line it prints."""
-    process = subprocess.Popen([*LAB, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        [*LAB, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     try:
         assert process.stdout is not None
         yield process, process.stdout.readline()
@@ -69,7 +71,10 @@ def test_a_theorem_is_run_and_run_again_by_the_same_worker(site: Site):
         for n in range(3):
             tab.run(n, "hoeffding-chebyshev", knobs={"delta": 0.1 + n / 100})
             message = tab.until("result", "error")[-1]
-            assert message["type"] == "result" and message["document"]["provenance"]["knobs"]["delta"] == 0.1 + n / 100
+            assert (
+                message["type"] == "result"
+                and message["document"]["provenance"]["knobs"]["delta"] == 0.1 + n / 100
+            )
         tab.run(9, "hoefding")
         assert "did you mean hoeffding-chebyshev" in tab.until("error")[-1]["error"]["remedy"]
         tab.run(10, "hoeffding-chebyshev", knobs={"delta": 7})
@@ -96,14 +101,22 @@ def test_an_uploaded_network_is_run_and_a_broken_or_hostile_file_is_refused(site
     np.savez(pickled, W0=np.array([print], dtype=object))
     for content in (b"", b"PK\x03\x04", pickled.getvalue()):
         refused = site.post("/api/subjects?name=theirs.npz", content)
-        assert refused.status == 422 and "/tmp" not in refused.body.decode() and refused.json["error"]["what"]
+        assert (
+            refused.status == 422
+            and "/tmp" not in refused.body.decode()
+            and refused.json["error"]["what"]
+        )
 
 
 def test_every_format_can_be_exported(site: Site):
     state = json.dumps({"theorem": "hoeffding-chebyshev", "knobs": {"trials": 100}})
     for format, media in MEDIA.items():
         answer = site.post(f"/api/export?format={format}", state)
-        assert answer.status == 200 and answer.headers["content-type"] == media and len(answer.body) > 20
+        assert (
+            answer.status == 200
+            and answer.headers["content-type"] == media
+            and len(answer.body) > 20
+        )
         assert f"hoeffding-chebyshev.{format}" in answer.headers["content-disposition"]
     code = site.post("/api/export?format=py", state).body.decode()
     assert "trials=100" in code and compile(code, "snippet", "exec")

@@ -49,7 +49,11 @@ def test_the_newest_wins_and_the_ones_between_are_dropped_silently(site):
             heard += tab.until("result")
     answered = [m["n"] for m in heard if m["type"] in ("result", "cancelled")]
     assert answered[0] == 0 and heard[1]["type"] != "result" and len(answered) < 29
-    assert answered == sorted(answered) == [m["n"] for m in [{"n": 0}, *heard] if m.get("type", "started") == "started"]
+    assert (
+        answered
+        == sorted(answered)
+        == [m["n"] for m in [{"n": 0}, *heard] if m.get("type", "started") == "started"]
+    )
 
 
 def test_a_stale_computation_of_the_same_theorem_may_end_if_it_is_quick(site):
@@ -140,7 +144,9 @@ def test_errors_say_what_where_got_and_remedy_and_name_the_knob(site, capfd):
         }
         tab.run(2, "bug")
         internal = tab.until("error")[-1]["error"]
-        assert internal["what"] == "Internal error: ZeroDivisionError." and "Traceback" not in str(internal)
+        assert internal["what"] == "Internal error: ZeroDivisionError." and "Traceback" not in str(
+            internal
+        )
         tab.run(3, "fast", subject="../../etc/passwd")
         assert "no such subject" in tab.until("error")[-1]["error"]["what"]
     assert "Traceback" in capfd.readouterr().err  # it is told where the lab was started
@@ -192,11 +198,18 @@ def test_ten_tabs_take_turns_even_beside_a_greedy_one():
         st.text(max_size=40),
         st.recursive(
             st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+            ),
         ).map(json.dumps),
         st.fixed_dictionaries(
             {"type": st.sampled_from(["run", "cancel", "x"]), "n": st.integers() | st.none()},
-            optional={"state": st.dictionaries(st.sampled_from(["theorem", "knobs", "seed", "force"]), st.integers())},
+            optional={
+                "state": st.dictionaries(
+                    st.sampled_from(["theorem", "knobs", "seed", "force"]), st.integers()
+                )
+            },
         ).map(json.dumps),
     )
 )

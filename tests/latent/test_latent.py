@@ -70,7 +70,9 @@ def test_the_elbo_and_the_importance_bound_of_a_gaussian_are_the_known_ones():
 
 
 def test_the_divergence_of_gaussians():
-    assert gaussian_divergence(np.array([1.0]), np.array([2.0])) == pytest.approx(1.3068528194, rel=1e-9)
+    assert gaussian_divergence(np.array([1.0]), np.array([2.0])) == pytest.approx(
+        1.3068528194, rel=1e-9
+    )
 
 
 def test_a_decoder_of_another_size_is_refused():
@@ -93,7 +95,8 @@ def test_bad_input_of_the_elbo_is_told(x, mean, deviation, noise):
 
 
 @pytest.mark.parametrize(
-    "rows, latents, words", [([["a"]] * 3, 0, "finite"), (DIGITS, 1.5, "latents"), (1e200 * DIGITS, 2, "scale")]
+    "rows, latents, words",
+    [([["a"]] * 3, 0, "finite"), (DIGITS, 1.5, "latents"), (1e200 * DIGITS, 2, "scale")],
 )
 def test_bad_input_of_ppca_is_told(rows, latents, words):
     with pytest.raises(UsageError, match=words):

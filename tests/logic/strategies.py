@@ -24,5 +24,8 @@ def enclosures(draw, bases=tuple(Basis), ends=ends):
 
 
 compared = st.builds(
-    lambda kind, left, right: kind("x", left, right), st.sampled_from([AtMost, Identity]), enclosures(), enclosures()
+    lambda kind, left, right: kind("x", left, right),
+    st.sampled_from([AtMost, Identity]),
+    enclosures(),
+    enclosures(),
 )

@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ftheta.logic import AtMost, Basis, Converges, Enclosure, Exists, Identity, Rate, Verdict, Witness
+from ftheta.logic import (
+    AtMost,
+    Basis,
+    Converges,
+    Enclosure,
+    Exists,
+    Identity,
+    Rate,
+    Verdict,
+    Witness,
+)
 
 from .strategies import compared, enclosures, finite
 
@@ -49,7 +59,10 @@ def test_widening_an_enclosure_can_only_weaken_the_judgement(claim, side, down, 
     )
     after = claim_with(claim, side, wider).judge()
     if after.verdict in STRONG:
-        assert before.verdict is after.verdict or (before.verdict, after.verdict) == (Verdict.PROVED, Verdict.CERTIFIED)
+        assert before.verdict is after.verdict or (before.verdict, after.verdict) == (
+            Verdict.PROVED,
+            Verdict.CERTIFIED,
+        )
     if after.contradicted:
         assert before.contradicted
     if after.verdict is Verdict.CONSISTENT and before.verdict is Verdict.INCONCLUSIVE:
@@ -84,11 +97,19 @@ def test_float64_contradicts_only_strictly_beyond_the_tolerance_and_never_refute
         assert judged.contradicted and judged.verdict is Verdict.INCONCLUSIVE
 
 
-@given(compared, enclosures(bases=(Basis.EXACT, Basis.FLOAT)), enclosures(bases=(Basis.EXACT, Basis.FLOAT)))
+@given(
+    compared,
+    enclosures(bases=(Basis.EXACT, Basis.FLOAT)),
+    enclosures(bases=(Basis.EXACT, Basis.FLOAT)),
+)
 def test_what_refutes_is_exact_on_both_sides_and_apart(claim, left, right):
     claim = replace(claim, witness=Witness({}, left, right, "again"))
     judged = claim.judge()
-    fails = (lambda a, b: a.lo > b.hi) if isinstance(claim, AtMost) else (lambda a, b: a.lo > b.hi or b.lo > a.hi)
+    fails = (
+        (lambda a, b: a.lo > b.hi)
+        if isinstance(claim, AtMost)
+        else (lambda a, b: a.lo > b.hi or b.lo > a.hi)
+    )
     exactly = lambda a, b: a.basis is b.basis is Basis.EXACT and fails(a, b)
     if judged.verdict is Verdict.REFUTED:
         assert exactly(claim.left, claim.right) or exactly(left, right)
@@ -110,7 +131,9 @@ def test_a_witness_in_float64_contradicts_and_one_in_rationals_refutes():
 
 
 def test_a_witness_has_to_exceed_the_tolerance_of_a_claim_that_has_one():
-    tiny = Witness({"x": 1.0}, Enclosure.exact(Fraction(1, 10**12)), Enclosure.exact(0), "in rationals")
+    tiny = Witness(
+        {"x": 1.0}, Enclosure.exact(Fraction(1, 10**12)), Enclosure.exact(0), "in rationals"
+    )
     far = Identity("x", Enclosure.equal(1.0), Enclosure.exact(0), tiny, atol=1e-9)
     assert far.judge().verdict is Verdict.INCONCLUSIVE and not far.judge().contradicted
     large = replace(tiny, left=Enclosure.exact(Fraction(1, 10**8)))
@@ -119,21 +142,35 @@ def test_a_witness_has_to_exceed_the_tolerance_of_a_claim_that_has_one():
 
 def test_equality_attained_in_float64_is_certified_within_the_tolerance_and_proved_in_rationals():
     third = Fraction(1, 3)
-    assert AtMost("x", Enclosure.equal(1 + 1e-13), Enclosure.equal(1.0)).judge().verdict is Verdict.CERTIFIED
+    assert (
+        AtMost("x", Enclosure.equal(1 + 1e-13), Enclosure.equal(1.0)).judge().verdict
+        is Verdict.CERTIFIED
+    )
     assert AtMost("x", Enclosure.exact(1), Enclosure.exact(1)).judge().verdict is Verdict.PROVED
-    assert AtMost("x", Enclosure.exact(third), Enclosure.exact(third)).judge().verdict is Verdict.INCONCLUSIVE
+    assert (
+        AtMost("x", Enclosure.exact(third), Enclosure.exact(third)).judge().verdict
+        is Verdict.INCONCLUSIVE
+    )
 
 
 def test_a_sampled_supremum_below_the_bound_is_consistent_and_above_it_needs_a_witness():
     bound = Enclosure.at_most(2.0)
     sampled = Enclosure.at_least(3.0, samples=10)
-    assert AtMost("x", Enclosure.at_least(1.0, samples=10), bound).judge().verdict is Verdict.CONSISTENT
+    assert (
+        AtMost("x", Enclosure.at_least(1.0, samples=10), bound).judge().verdict
+        is Verdict.CONSISTENT
+    )
     judged = AtMost("x", sampled, Enclosure.equal(2.0)).judge()
     assert judged.verdict is Verdict.INCONCLUSIVE and judged.contradicted
     good = Witness({"x": 1.0}, Enclosure.exact(3), Enclosure.exact(2), "again, in rationals")
-    assert AtMost("x", sampled, Enclosure.equal(2.0), witness=good).judge().verdict is Verdict.REFUTED
+    assert (
+        AtMost("x", sampled, Enclosure.equal(2.0), witness=good).judge().verdict is Verdict.REFUTED
+    )
     gone = Witness({"x": 1.0}, Enclosure.exact(1), Enclosure.exact(2), "again, in rationals")
-    assert AtMost("x", sampled, Enclosure.equal(2.0), witness=gone).judge().verdict is Verdict.INCONCLUSIVE
+    assert (
+        AtMost("x", sampled, Enclosure.equal(2.0), witness=gone).judge().verdict
+        is Verdict.INCONCLUSIVE
+    )
 
 
 def test_a_witness_cannot_itself_be_sampled():
@@ -142,9 +179,15 @@ def test_a_witness_cannot_itself_be_sampled():
 
 
 def test_a_bound_above_the_trivial_value_is_marked_vacuous_but_holds():
-    judged = AtMost("error", Enclosure.exact(Fraction(1, 4)), Enclosure.exact(7), trivial=1.0).judge()
+    judged = AtMost(
+        "error", Enclosure.exact(Fraction(1, 4)), Enclosure.exact(7), trivial=1.0
+    ).judge()
     assert judged.verdict is Verdict.PROVED and judged.vacuous
-    assert not AtMost("error", Enclosure.exact(0), Enclosure.exact(Fraction(1, 2)), trivial=1.0).judge().vacuous
+    assert (
+        not AtMost("error", Enclosure.exact(0), Enclosure.exact(Fraction(1, 2)), trivial=1.0)
+        .judge()
+        .vacuous
+    )
 
 
 @given(exact, exact)
@@ -155,7 +198,10 @@ def test_an_identity_is_proved_only_for_equal_exact_points_and_refuted_only_when
 
 
 def test_an_identity_of_wide_overlapping_enclosures_is_inconclusive():
-    assert Identity("x", Enclosure.between(0, 1), Enclosure.between(0.5, 2)).judge().verdict is Verdict.INCONCLUSIVE
+    assert (
+        Identity("x", Enclosure.between(0, 1), Enclosure.between(0.5, 2)).judge().verdict
+        is Verdict.INCONCLUSIVE
+    )
     narrow = Enclosure.between(1, 1 + 1e-12)
     assert Identity("x", narrow, narrow).judge().verdict is Verdict.CERTIFIED
 
@@ -175,7 +221,10 @@ def test_a_rate_is_consistent_when_the_whole_interval_is_steep_enough():
 
 @given(enclosures(), enclosures(), st.floats(0, 10))
 def test_a_limit_is_never_proved_or_refuted(limit, last, within):
-    assert Converges("x", limit, (last,), (1.0,), within).judge().verdict in (Verdict.CONSISTENT, Verdict.INCONCLUSIVE)
+    assert Converges("x", limit, (last,), (1.0,), within).judge().verdict in (
+        Verdict.CONSISTENT,
+        Verdict.INCONCLUSIVE,
+    )
 
 
 @given(enclosures(), enclosures())

@@ -10,7 +10,8 @@ from ftheta.logic.verdict import weaken_to, weakest
 verdicts = st.sampled_from([v for v in Verdict if v is not Verdict.INAPPLICABLE])
 judgements = st.lists(st.builds(Judgement, verdicts, st.just("")), max_size=5)
 findings = st.lists(
-    st.builds(Finding, st.sampled_from(Status), st.just(""), st.none(), st.sampled_from(Basis)), max_size=4
+    st.builds(Finding, st.sampled_from(Status), st.just(""), st.none(), st.sampled_from(Basis)),
+    max_size=4,
 )
 
 
@@ -59,4 +60,6 @@ def test_the_order_of_verdicts_is_that_of_the_design():
 
 
 def test_a_finding_carries_its_number():
-    assert Finding.decide(True, "λ = 3", "counted", Enclosure.equal(3.0)).number == Enclosure.equal(3.0)
+    assert Finding.decide(True, "λ = 3", "counted", Enclosure.equal(3.0)).number == Enclosure.equal(
+        3.0
+    )

@@ -75,7 +75,11 @@ def test_arithmetic_of_two_estimates_keeps_no_more_confidence_than_the_union_bou
     x = Enclosure.estimate(a, 1, samples=10, confidence=0.9)
     y = Enclosure.estimate(b, 1, samples=20, confidence=0.95)
     total = x + y
-    assert total.samples == 10 and total.confidence == pytest.approx(0.85) and total.basis is Basis.SAMPLED
+    assert (
+        total.samples == 10
+        and total.confidence == pytest.approx(0.85)
+        and total.basis is Basis.SAMPLED
+    )
 
 
 @pytest.mark.parametrize("lo, hi", [(1, 0), (nan, 1), (0, nan), (inf, -inf)])

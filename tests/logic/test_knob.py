@@ -33,7 +33,12 @@ def test_knobs_are_read_off_the_signatures_and_plain_arguments_are_none():
 
 
 def test_defaults_fill_what_is_not_given_and_dashes_are_underscores():
-    assert parse_knobs(SETTINGS, {"width": "20"}) == {"step": 0.5, "mode": "a", "sharp": False, "width": 20}
+    assert parse_knobs(SETTINGS, {"width": "20"}) == {
+        "step": 0.5,
+        "mode": "a",
+        "sharp": False,
+        "width": 20,
+    }
 
 
 @pytest.mark.parametrize(

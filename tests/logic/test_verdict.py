@@ -5,7 +5,11 @@ from ftheta.logic.verdict import weakest
 
 
 def test_what_was_proved_certified_or_measured_holds():
-    assert [v for v in Verdict if v.holds] == [Verdict.PROVED, Verdict.CERTIFIED, Verdict.CONSISTENT]
+    assert [v for v in Verdict if v.holds] == [
+        Verdict.PROVED,
+        Verdict.CERTIFIED,
+        Verdict.CONSISTENT,
+    ]
 
 
 def test_several_verdicts_are_as_weak_as_the_weakest():

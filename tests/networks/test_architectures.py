@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import UsageError
-from ftheta.networks.architectures import FAMOUS, Stack, alexnet, formula_field, gpt1, resnet34, table_of, unet, vgg16
+from ftheta.networks.architectures import (
+    FAMOUS,
+    Stack,
+    alexnet,
+    formula_field,
+    gpt1,
+    resnet34,
+    table_of,
+    unet,
+    vgg16,
+)
 from ftheta.networks.architectures.counting import PUBLISHED
 from ftheta.networks.architectures.famous import basic_block, small_cnn
 from ftheta.networks.architectures.mosaics import apart, maps_of_program, maps_of_table, picture
@@ -88,7 +98,10 @@ def test_counts_are_those_of_torch():
     module = nn.Sequential(*layers)
     stack = Stack("small", ours, (3, 29, 29))
     assert stack.parameters == sum(p.numel() for p in module.parameters())
-    params = [{name: p.detach().numpy().astype(float) for name, p in layer.named_parameters()} for layer in layers]
+    params = [
+        {name: p.detach().numpy().astype(float) for name, p in layer.named_parameters()}
+        for layer in layers
+    ]
     x = np.random.default_rng(0).normal(size=(3, 29, 29))
     theirs = module.double()(torch.tensor(x)[None])[0].detach().numpy()
     assert np.asarray(stack.apply(params, x)) == pytest.approx(theirs, abs=1e-6)
@@ -110,7 +123,11 @@ windows = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 3)), min_size=1, 
 def test_formula_table_and_gradient_agree_on_the_receptive_field(kernels, pools):
     layers = []
     for (k, s), pool in zip(kernels, pools):
-        layers += [Pool(kernel=k, stride=s)] if pool else [Conv(kernel=k, stride=s, padding=k // 2), ReLU()]
+        layers += (
+            [Pool(kernel=k, stride=s)]
+            if pool
+            else [Conv(kernel=k, stride=s, padding=k // 2), ReLU()]
+        )
     stack = Stack("random", tuple(layers), (1, 2000), circular=False)
     field, jump = formula_field(longest_chain(stack.layers))
     assert (stack.field(), stack.jump()) == (field, jump)
@@ -121,7 +138,11 @@ def test_formula_table_and_gradient_agree_on_the_receptive_field(kernels, pools)
 
 
 def test_gradient_and_structure_of_any_program_see_the_same_window():
-    stack = Stack("two", (Conv(kernel=3, channels=4), ReLU(), Conv(kernel=3, stride=2, channels=2)), (2, 15, 15))
+    stack = Stack(
+        "two",
+        (Conv(kernel=3, channels=4), ReLU(), Conv(kernel=3, stride=2, channels=2)),
+        (2, 15, 15),
+    )
     params = stack.initial(np.random.default_rng(0))
     f = lambda x: stack.apply(params, x)
     x = np.random.default_rng(1).normal(size=(6, 2, 15, 15))
@@ -157,7 +178,9 @@ def test_feature_maps_of_table_and_graph_are_the_same():
 def test_outputs_that_are_not_finite_differ_unless_they_are_the_same():
     a = np.array([1.0, np.nan, np.inf])
     assert apart(a, a) == 0 and apart(a, np.array([1.5, np.nan, np.inf])) == 0.5
-    assert apart(a, np.array([1.0, 2.0, np.inf])) == apart(a, np.array([1.0, np.nan, 3.0])) == np.inf
+    assert (
+        apart(a, np.array([1.0, 2.0, np.inf])) == apart(a, np.array([1.0, np.nan, 3.0])) == np.inf
+    )
 
 
 def test_the_table_of_a_network_is_found_again():
@@ -172,9 +195,18 @@ def test_the_table_of_a_network_is_found_again():
 @pytest.mark.parametrize(
     "make, words",
     [
-        (lambda: Stack("odd ring", (Pool(kernel=2, stride=2),), (1, 5), circular=True).shapes, "stride has to divide"),
-        (lambda: Stack("small", (Conv(kernel=7),), (1, 5)).shapes, "larger than what it slides over"),
-        (lambda: Stack("groups", (Conv(kernel=1, channels=4, groups=3),), (4, 5)).shapes, "groups do not divide"),
+        (
+            lambda: Stack("odd ring", (Pool(kernel=2, stride=2),), (1, 5), circular=True).shapes,
+            "stride has to divide",
+        ),
+        (
+            lambda: Stack("small", (Conv(kernel=7),), (1, 5)).shapes,
+            "larger than what it slides over",
+        ),
+        (
+            lambda: Stack("groups", (Conv(kernel=1, channels=4, groups=3),), (4, 5)).shapes,
+            "groups do not divide",
+        ),
         (lambda: Stack("sum", (Residual((Conv(kernel=3),)),), (1, 5)).shapes, "different shapes"),
         (lambda: Stack("skip", (Skip((UpConv(1),)),), (1, 5)).shapes, "does not pad"),
         (lambda: Stack("long", (Embedding(10, 4, 8),), (9,)).shapes, "longer than the context"),
@@ -192,17 +224,27 @@ def test_a_block_of_gpt_computes_what_torch_computes():
     d = 8
     n = 5
     gelu = lambda x: torch.nn.functional.gelu(x, approximate="tanh")
-    theirs = torch.nn.TransformerEncoderLayer(d, 2, 16, activation=gelu, batch_first=True, dropout=0.0).double().eval()
+    theirs = (
+        torch.nn.TransformerEncoderLayer(d, 2, 16, activation=gelu, batch_first=True, dropout=0.0)
+        .double()
+        .eval()
+    )
     for p in theirs.parameters():
         torch.nn.init.normal_(p)
     w = {name: p.detach().numpy() for name, p in theirs.named_parameters()}
     maps = {"queries, keys, values": "in_proj_", "heads joined": "out_proj."}
     attention = {
-        name: {key: w[f"self_attn.{start}{key}"] for key in ("weight", "bias")} for name, start in maps.items()
+        name: {key: w[f"self_attn.{start}{key}"] for key in ("weight", "bias")}
+        for name, start in maps.items()
     }
     norms = [{"gain": w[f"norm{k}.weight"], "bias": w[f"norm{k}.bias"]} for k in (1, 2)]
     dense = [{"weight": w[f"linear{k}.weight"], "bias": w[f"linear{k}.bias"]} for k in (1, 2)]
-    layers = (Residual((Attention(2),)), LayerNorm(), Residual((Dense(16), GELU(), Dense(d))), LayerNorm())
+    layers = (
+        Residual((Attention(2),)),
+        LayerNorm(),
+        Residual((Dense(16), GELU(), Dense(d))),
+        LayerNorm(),
+    )
     params = [
         {"main": [attention], "shortcut": []},
         norms[0],
@@ -212,4 +254,6 @@ def test_a_block_of_gpt_computes_what_torch_computes():
     x = np.random.default_rng(0).normal(size=(n, d))
     mask = torch.nn.Transformer.generate_square_subsequent_mask(n).double()
     wanted = theirs(torch.tensor(x)[None], src_mask=mask)[0].detach().numpy()
-    assert np.asarray(Stack("block", layers, (n, d)).apply(params, x)) == pytest.approx(wanted, abs=1e-9)
+    assert np.asarray(Stack("block", layers, (n, d)).apply(params, x)) == pytest.approx(
+        wanted, abs=1e-9
+    )

@@ -11,7 +11,11 @@ from ftheta.networks import Dense, Description, random_mlp
 from ftheta.networks.backprop import backpropagate
 from ftheta.theorems.gradients.backprop_mlp import _claim_agreement, misprints
 from ftheta.theorems.gradients.backprop_mlp.recursion import Backprop, one_neuron
-from ftheta.theorems.gradients.reverse_mode.differentiation import chain_memory, count_multiplications, perceptron_costs
+from ftheta.theorems.gradients.reverse_mode.differentiation import (
+    chain_memory,
+    count_multiplications,
+    perceptron_costs,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +46,9 @@ def test_the_recursion_is_exact_on_a_linear_network_in_rationals():
     y = [3]
     h = [sum(Fraction(a) * b for a, b in zip(row, x)) for row in w1]
     g = sum(Fraction(a) * b for a, b in zip(w2[0], h)) - y[0]
-    net = Description((Dense(np.array(w1, float), np.zeros(2)), Dense(np.array(w2, float), np.zeros(1))))
+    net = Description(
+        (Dense(np.array(w1, float), np.zeros(2)), Dense(np.array(w2, float), np.zeros(1)))
+    )
     found = backpropagate(net, np.array([x], float), np.array([y], float))
     assert found.gradients[1][0].tolist() == [[float(g * v) for v in h]]
     assert found.gradients[0][0].tolist() == [[float(g * a * v) for v in x] for a in w2[0]]
@@ -79,5 +85,10 @@ def test_perceptrons_multiply_as_often_as_the_formula_says():
     rng = np.random.default_rng(0)
     assert count_multiplications(random_mlp(rng, (10, 20, 30, 1), "relu")) == (830, 1460)
     assert count_multiplications(random_mlp(rng, (10, 20, 30, 1), "tanh")) is None
-    assert [c.dimension for c in perceptron_costs()][:2] == [881, 20 * 20 * 2 + 40 + 40 * 60 + 60 + 60 + 1]
-    assert max(c.ratio for c in perceptron_costs()) <= 5 and chain_memory(64).checkpointed // 8 <= 18
+    assert [c.dimension for c in perceptron_costs()][:2] == [
+        881,
+        20 * 20 * 2 + 40 + 40 * 60 + 60 + 60 + 1,
+    ]
+    assert (
+        max(c.ratio for c in perceptron_costs()) <= 5 and chain_memory(64).checkpointed // 8 <= 18
+    )

@@ -30,7 +30,9 @@ def made(request: pytest.FixtureRequest, rng: np.random.Generator) -> Descriptio
     chain = layers(rng)
     if request.param == "plain":
         return chain
-    return ScaledLayers(Scaling((("sub", rng.normal(size=3)), ("div", np.array([2.0, 0.5, 4.0])))), chain)
+    return ScaledLayers(
+        Scaling((("sub", rng.normal(size=3)), ("div", np.array([2.0, 0.5, 4.0])))), chain
+    )
 
 
 @pytest.fixture
@@ -55,7 +57,9 @@ def test_the_function_is_that_of_the_layers_with_zero_biases(made, rng):
 
 
 def test_behind_the_scaling_the_parameters_stay_those_of_the_network(made, rng):
-    net = Network.described(made).with_data(Dataset("rows", rng.normal(size=(6, 3)), rng.integers(0, 2, 6)))
+    net = Network.described(made).with_data(
+        Dataset("rows", rng.normal(size=(6, 3)), rng.integers(0, 2, 6))
+    )
     inner = net.behind_scaling()
     assert inner.parameters == net.parameters
     assert net.data is not None and inner.data is not None
@@ -79,7 +83,9 @@ def test_an_equinox_module_without_biases_keeps_its_parameters_and_is_a_list_of_
     module = eqx.nn.MLP(3, 2, 7, 2, use_bias=False, use_final_bias=False, key=jax.random.key(0))
     net = Network.of(module, np.zeros(3))
     assert net.description is not None
-    assert net.parameters == sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(module, eqx.is_array)))
+    assert net.parameters == sum(
+        leaf.size for leaf in jax.tree.leaves(eqx.filter(module, eqx.is_array))
+    )
 
 
 def test_training_leaves_layers_without_a_bias_without_one(made, rng):
@@ -92,7 +98,9 @@ def test_training_leaves_layers_without_a_bias_without_one(made, rng):
 
 
 def test_an_audit_counts_the_parameters_that_there_are_and_trusts_the_list_of_layers(rng):
-    net = Network.described(layers(rng)).with_data(Dataset("rows", rng.normal(size=(8, 3)), rng.integers(0, 2, 8)))
+    net = Network.described(layers(rng)).with_data(
+        Dataset("rows", rng.normal(size=(8, 3)), rng.integers(0, 2, 8))
+    )
     facts = {fact.name: fact.value for fact in counts(net, rng).facts}
     assert facts["parameters"] == Enclosure.exact(47)
     assert describes_this_function.check(net).status is Status.PROVED

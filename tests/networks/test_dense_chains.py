@@ -21,12 +21,19 @@ WAYS += [(word, function) for word, functions in SPELLINGS.items() for function 
 
 @pytest.mark.parametrize("word, function", WAYS)
 def test_every_spelling_of_an_activation_is_recognised_and_computes_it(word, function):
-    found = read_dense_chain(lambda p, x: p["V"] @ function(p["W"] @ x + p["b"]), {"W": W, "b": b, "V": V}, (3,))
-    assert isinstance(found, Description) and [y.activation for y in found.layers] == [word, "identity"]
+    found = read_dense_chain(
+        lambda p, x: p["V"] @ function(p["W"] @ x + p["b"]), {"W": W, "b": b, "V": V}, (3,)
+    )
+    assert isinstance(found, Description) and [y.activation for y in found.layers] == [
+        word,
+        "identity",
+    ]
     assert [y.has_bias for y in found.layers] == [True, False]
     assert np.array_equal(found.layers[0].weight, W) and np.array_equal(found.layers[0].bias, b)
     with jax.enable_x64(True):
-        np.testing.assert_allclose(found(10 * X), V @ function(jnp.asarray(W @ (10 * X) + b)), atol=1e-8)
+        np.testing.assert_allclose(
+            found(10 * X), V @ function(jnp.asarray(W @ (10 * X) + b)), atol=1e-8
+        )
 
 
 def test_a_function_is_a_list_of_layers_with_what_it_closes_over_as_its_parameters():
@@ -53,7 +60,10 @@ def test_constants_before_the_first_layer_are_a_scaling_and_parameters_are_not()
     mean, spread = RNG.normal(size=3), np.array([2.0, 4.0, 0.5])
     scaled = lambda p, x: p["W"] @ ((x - p.get("mean", mean)) / spread) + p["b"]
     found = read_dense_chain(scaled, {"W": W, "b": b}, (3,))
-    assert isinstance(found, ScaledLayers) and [word for word, _ in found.scaling.steps] == ["sub", "div"]
+    assert isinstance(found, ScaledLayers) and [word for word, _ in found.scaling.steps] == [
+        "sub",
+        "div",
+    ]
     assert np.array_equal(found.layers.layers[0].weight, W)
     assert read_dense_chain(scaled, {"W": W, "b": b, "mean": mean}, (3,)) is None
 
@@ -92,7 +102,11 @@ class Half(eqx.Module):
         return jnp.tanh(self.weight @ x)
 
 
-@pytest.mark.parametrize("made", [Tied(jnp.asarray(W @ W.T)), Half(jnp.asarray(W @ W.T), jnp.ones(4))])
+@pytest.mark.parametrize(
+    "made", [Tied(jnp.asarray(W @ W.T)), Half(jnp.asarray(W @ W.T), jnp.ones(4))]
+)
 def test_a_module_keeps_parameters_that_a_list_of_layers_would_lose_or_double(made):
     net = ft.Network.of(made, (4,))
-    assert net.description is None and net.parameters == sum(leaf.size for leaf in jax.tree.leaves(made))
+    assert net.description is None and net.parameters == sum(
+        leaf.size for leaf in jax.tree.leaves(made)
+    )

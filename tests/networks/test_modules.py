@@ -55,7 +55,9 @@ class Images(eqx.Module):
 def test_batch_normalisation_with_its_state_and_dropout_with_a_key(mode):
     module, state = eqx.nn.make_with_state(Images)(KEY, mode)
     call = lambda x, state: module(x, state, key=KEY)
-    state = jax.vmap(call, in_axes=(0, None), out_axes=(0, None), axis_name="rows")(floats(16, 1, 8, 8), state)[1]
+    state = jax.vmap(call, in_axes=(0, None), out_axes=(0, None), axis_name="rows")(
+        floats(16, 1, 8, 8), state
+    )[1]
     net = network((module, state), (1, 8, 8))
     x = floats(1, 8, 8)
     close(net, x, eqx.nn.inference_mode(module)(x, state, key=KEY)[0])
@@ -99,8 +101,15 @@ def test_a_random_module_is_refused():
         (partial(jax.nn.leaky_relu, negative_slope=0.2), None),
     ],
 )
-def test_a_sequence_of_dense_layers_is_a_list_of_layers_if_its_activations_are_known(function, word):
-    parts = [eqx.nn.Linear(3, 8, key=KEY), eqx.nn.Lambda(function), eqx.nn.Dropout(0.5), eqx.nn.Linear(8, 2, key=KEY)]
+def test_a_sequence_of_dense_layers_is_a_list_of_layers_if_its_activations_are_known(
+    function, word
+):
+    parts = [
+        eqx.nn.Linear(3, 8, key=KEY),
+        eqx.nn.Lambda(function),
+        eqx.nn.Dropout(0.5),
+        eqx.nn.Linear(8, 2, key=KEY),
+    ]
     net = network(eqx.nn.Sequential(parts), (3,))
     x = floats(3)
     close(net, x, parts[3](function(parts[0](x))))
@@ -136,11 +145,20 @@ def test_a_module_of_flax_is_read_in_evaluation_and_stays_in_training():
     x = floats(14, 14, 1)
     found = net(x)
     assert not module.drop.deterministic and not module.norm.use_running_average
-    jax.tree.map(np.testing.assert_array_equal, before, nnx.state(module, (nnx.Param, nnx.BatchStat)))
+    jax.tree.map(
+        np.testing.assert_array_equal, before, nnx.state(module, (nnx.Param, nnx.BatchStat))
+    )
     module.eval()
     np.testing.assert_allclose(found, module(x[None])[0], rtol=1e-5, atol=1e-5)
     assert net.input_shape == (14, 14, 1) and net.output_shape == (3,)
-    assert sorted(net.params) == ["conv.bias", "conv.kernel", "last.bias", "last.kernel", "norm.bias", "norm.scale"]
+    assert sorted(net.params) == [
+        "conv.bias",
+        "conv.kernel",
+        "last.bias",
+        "last.kernel",
+        "norm.bias",
+        "norm.scale",
+    ]
 
 
 def test_a_module_that_takes_batches_says_so_when_it_is_given_one_input():

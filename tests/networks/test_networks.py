@@ -48,7 +48,11 @@ def test_a_weight_list_comes_back_from_its_file(tmp_path_factory, sizes, seed):
     save(net, path)
     back = describe(read_arrays(path), "net")
     for a, b in zip(net.layers, back.layers, strict=True):
-        assert np.array_equal(a.weight, b.weight) and np.array_equal(a.bias, b.bias) and a.activation == b.activation
+        assert (
+            np.array_equal(a.weight, b.weight)
+            and np.array_equal(a.bias, b.bias)
+            and a.activation == b.activation
+        )
 
 
 @pytest.mark.parametrize("name", sorted(set(ACTIVATIONS) - {"square"}))
@@ -63,15 +67,21 @@ def test_the_lipschitz_constant_is_reached_and_never_exceeded(name):
 def test_the_steepest_slopes_of_gelu_and_silu_are_enclosed():
     ctx.prec = 100
     root = arb(2).sqrt()
-    gelu = (1 + (root / arb(2).sqrt()).erf()) / 2 + root * (-root * root / 2).exp() / (2 * arb.pi()).sqrt()
-    assert arb(ACTIVATIONS["gelu"].lipschitz.lo) < gelu and gelu < arb(ACTIVATIONS["gelu"].lipschitz.hi)
+    gelu = (1 + (root / arb(2).sqrt()).erf()) / 2 + root * (-root * root / 2).exp() / (
+        2 * arb.pi()
+    ).sqrt()
+    assert arb(ACTIVATIONS["gelu"].lipschitz.lo) < gelu and gelu < arb(
+        ACTIVATIONS["gelu"].lipschitz.hi
+    )
 
     def slope(x):
         s = 1 / (1 + (-x).exp())
         return s + x * s * (1 - s)
 
     peak = slope(arb("2.39935728051546766783273969681"))
-    assert arb(ACTIVATIONS["silu"].lipschitz.lo) < peak and peak < arb(ACTIVATIONS["silu"].lipschitz.hi)
+    assert arb(ACTIVATIONS["silu"].lipschitz.lo) < peak and peak < arb(
+        ACTIVATIONS["silu"].lipschitz.hi
+    )
 
 
 def test_layers_that_do_not_chain_are_refused_with_both_shapes():

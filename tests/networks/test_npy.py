@@ -25,21 +25,30 @@ def written(array):
 
 
 @max_examples(60)
-@given(hnp.arrays(st.sampled_from(["<f8", ">f4", "i2", "?", "<U3"]), hnp.array_shapes(min_dims=0, min_side=0)))
+@given(
+    hnp.arrays(
+        st.sampled_from(["<f8", ">f4", "i2", "?", "<U3"]), hnp.array_shapes(min_dims=0, min_side=0)
+    )
+)
 def test_every_array_is_read_as_numpy_reads_it(tmp_path_factory, array):
     path = tmp_path_factory.mktemp("npy") / "x.npy"
     for ordered in (array, np.asfortranarray(array)):
         np.save(path, ordered)
         found = read_npy(path)
         theirs = np.load(path)
-        assert found.dtype == theirs.dtype and np.array_equal(found, theirs, equal_nan=theirs.dtype.kind == "f")
+        assert found.dtype == theirs.dtype and np.array_equal(
+            found, theirs, equal_nan=theirs.dtype.kind == "f"
+        )
 
 
 def test_archives_packed_or_not(tmp_path):
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "a.npz", **ARRAYS)
         found = read_arrays(tmp_path / "a.npz")
-        assert all(np.array_equal(found[name], array) for name, array in ARRAYS.items()) and len(found) == 3
+        assert (
+            all(np.array_equal(found[name], array) for name, array in ARRAYS.items())
+            and len(found) == 3
+        )
         found["x"] += 1  # it can be written to
 
 
@@ -70,7 +79,9 @@ def test_objects_are_never_unpickled(tmp_path):
             return (ran.touch, ())
 
     (tmp_path / "x.npy").write_bytes(written(np.array([Trap()], dtype=object)))
-    archive(tmp_path / "x.npz", x=(tmp_path / "x.npy").read_bytes(), y=b"cos\nsystem\n(S'true'\ntR.")
+    archive(
+        tmp_path / "x.npz", x=(tmp_path / "x.npy").read_bytes(), y=b"cos\nsystem\n(S'true'\ntR."
+    )
     for read in (read_npy, read_arrays):
         with pytest.raises(SubjectError, match="cannot be read"):
             read(tmp_path / f"x.np{'y' if read is read_npy else 'z'}")

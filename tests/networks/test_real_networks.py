@@ -12,7 +12,9 @@ import pytest
 import ftheta as ft
 
 FOLDER = Path(os.environ.get("FTHETA_VNNCOMP", "vnncomp"))
-pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="FTHETA_VNNCOMP names no folder with the networks")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="FTHETA_VNNCOMP names no folder with the networks"
+)
 
 NETWORKS = {
     "acasxu/ACASXU_run2a_1_1_batch_2000.onnx": (5, *[50] * 6, 5),
@@ -26,7 +28,11 @@ def test_a_real_network_agrees_with_onnxruntime(name):
     path = FOLDER / name
     widths = NETWORKS[name]
     net = ft.load(path)
-    assert isinstance(net, ft.Network) and net.description is not None and net.description.widths == widths
+    assert (
+        isinstance(net, ft.Network)
+        and net.description is not None
+        and net.description.widths == widths
+    )
     session = onnxruntime.InferenceSession(path)
     (given,) = session.get_inputs()
     shape = [1 if isinstance(n, str) else n for n in given.shape]
@@ -42,5 +48,7 @@ def test_a_real_network_is_audited():
     found = ft.audit(FOLDER / name, only=["counts", "depth-conventions"], budget=None, workers=0)
     facts = {fact.name: fact.value for section in found.sections for fact in section.facts}
     assert facts["parameters"].lo == sum(n * (m + 1) for m, n in pairwise(widths))  # type: ignore[union-attr]
-    assert [(result.id, str(result.verdict)) for result in found.results] == [("depth-conventions", "proved")]
+    assert [(result.id, str(result.verdict)) for result in found.results] == [
+        ("depth-conventions", "proved")
+    ]
     assert not found.skipped

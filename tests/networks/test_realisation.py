@@ -19,7 +19,9 @@ from ftheta.networks.realisation import (
 )
 from ftheta.running import run
 from ftheta.subjects import Network
-from ftheta.theorems.perceptrons.network_description_realisation import network_description_realisation
+from ftheta.theorems.perceptrons.network_description_realisation import (
+    network_description_realisation,
+)
 
 each_activation = pytest.mark.parametrize("name", sorted(ACTIVATIONS))
 
@@ -35,7 +37,9 @@ def test_the_last_of_the_maps_is_the_network(name):
     with jax.enable_x64(True):
         passed = states(theta, x)
         assert len(passed) == 2 * 3 - 1
-        np.testing.assert_allclose(passed[-1][1], theta.apply(theta.params, x), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            passed[-1][1], theta.apply(theta.params, x), rtol=1e-12, atol=1e-12
+        )
 
 
 @each_activation
@@ -49,7 +53,10 @@ def test_neurons_that_change_places_leave_the_function_alone(name):
 
 
 def test_a_file_keeps_every_bit():
-    assert lost_in_a_file(prune_weights(random_mlp(rng(), (3, 7, 2), "tanh", bias=1e-300), 0.5, rng())) == 0
+    assert (
+        lost_in_a_file(prune_weights(random_mlp(rng(), (3, 7, 2), "tanh", bias=1e-300), 0.5, rng()))
+        == 0
+    )
 
 
 def test_what_is_forgotten_is_noticed():
@@ -61,7 +68,10 @@ def test_what_is_forgotten_is_noticed():
 
 
 def test_different_shapes_differ_in_every_number():
-    assert count_differing(random_mlp(rng(), (3, 7, 2)), random_mlp(rng(), (3, 6, 2))) == 3 * 7 + 7 + 7 * 2 + 2
+    assert (
+        count_differing(random_mlp(rng(), (3, 7, 2)), random_mlp(rng(), (3, 6, 2)))
+        == 3 * 7 + 7 + 7 * 2 + 2
+    )
 
 
 def test_a_network_without_layers_says_what_to_give():

@@ -53,7 +53,9 @@ def test_bfloat16_is_read_exactly():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_type_of_number_has_its_size(dtype):
     size = DTYPES[dtype].itemsize
-    assert parse(packed({"w": entry(dtype, (3,), (0, 3 * size))}, bytes(3 * size)), "bytes")["w"].tolist() == [0, 0, 0]
+    assert parse(packed({"w": entry(dtype, (3,), (0, 3 * size))}, bytes(3 * size)), "bytes")[
+        "w"
+    ].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,9 @@ def refused_or_read(data):
 
 
 @max_examples(200)
-@given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=4)
+)
 def test_changed_bytes_are_an_error_or_arrays(changes):
     data = bytearray(DATA)
     for place, value in changes:
@@ -139,16 +143,25 @@ def test_a_file_cut_short_is_an_error(length):
 
 _json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=12), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 _entries = st.fixed_dictionaries(
-    {"dtype": st.sampled_from([*DTYPES]) | _json, "shape": _json | st.lists(st.integers(0, 3)), "data_offsets": _json}
+    {
+        "dtype": st.sampled_from([*DTYPES]) | _json,
+        "shape": _json | st.lists(st.integers(0, 3)),
+        "data_offsets": _json,
+    }
 )
 
 
 @max_examples(150)
-@given(_json | st.dictionaries(st.text(max_size=4), _entries | _json, max_size=3), st.binary(max_size=16))
+@given(
+    _json | st.dictionaries(st.text(max_size=4), _entries | _json, max_size=3),
+    st.binary(max_size=16),
+)
 @example({"__metadata__": 3}, b"")
 def test_senseless_headers_are_an_error_or_arrays(header, body):
     refused_or_read(packed(header, body))

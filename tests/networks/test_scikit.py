@@ -49,7 +49,11 @@ def test_a_regressor_predicts_the_same(word):
     model = fitted(MLPRegressor(hidden_layer_sizes=(8, 5), activation=word, max_iter=20), TARGETS)
     net = network(model)
     close(values(net), model.predict(X))
-    assert net.description is not None and net.description.widths == (4, 8, 5, 2) and net.name == "MLPRegressor"
+    assert (
+        net.description is not None
+        and net.description.widths == (4, 8, 5, 2)
+        and net.name == "MLPRegressor"
+    )
 
 
 def test_a_poisson_regressor_predicts_rates():
@@ -61,7 +65,9 @@ def test_a_poisson_regressor_predicts_rates():
 def test_the_logits_of_a_classifier_have_its_probabilities_as_softmax():
     model = fitted(MLPClassifier((8,), max_iter=20), CLASSES)
     net = network(model)
-    close(np.asarray(jax.nn.softmax(values(net), axis=-1), np.float32), model.predict_proba(X), 1e-5)
+    close(
+        np.asarray(jax.nn.softmax(values(net), axis=-1), np.float32), model.predict_proba(X), 1e-5
+    )
     assert np.array_equal(values(net).argmax(1), model.predict(X))
     close(values(network(model, outputs="probabilities")), model.predict_proba(X))
 
@@ -91,7 +97,9 @@ def test_two_classes_have_one_output_the_log_odds_of_the_second():
     ],
 )
 def test_scalers_are_folded_into_the_first_layer(scaler):
-    model = fitted(make_pipeline(scaler, MLPRegressor(hidden_layer_sizes=(8,), max_iter=20)), TARGETS)
+    model = fitted(
+        make_pipeline(scaler, MLPRegressor(hidden_layer_sizes=(8,), max_iter=20)), TARGETS
+    )
     net = network(model)
     close(values(net), model.predict(X))
     assert net.description is not None and len(net.description.layers) == 2
@@ -107,7 +115,9 @@ def test_a_scaler_after_a_scaler_and_a_search_around_it():
 
 def test_weights_fitted_in_float32():
     x = StandardScaler().fit_transform(X).astype(np.float32)
-    model = fitted(MLPRegressor(hidden_layer_sizes=(8,), max_iter=20), TARGETS.astype(np.float32), x)
+    model = fitted(
+        MLPRegressor(hidden_layer_sizes=(8,), max_iter=20), TARGETS.astype(np.float32), x
+    )
     close(values(network(model), x), model.predict(x), 1e-5)
 
 
@@ -119,14 +129,27 @@ def test_weights_fitted_in_float32():
         (GridSearchCV(MLPRegressor(), {}), "not fitted"),
         (LogisticRegression(), "not a network"),
         (Pipeline([("nothing", "passthrough")]), "not a network"),
-        (fitted(make_pipeline(PCA(2), MLPRegressor(hidden_layer_sizes=(3,), max_iter=5)), TARGETS), "PCA"),
         (
-            fitted(make_pipeline(MinMaxScaler(clip=True), MLPRegressor(hidden_layer_sizes=(3,), max_iter=5)), TARGETS),
+            fitted(
+                make_pipeline(PCA(2), MLPRegressor(hidden_layer_sizes=(3,), max_iter=5)), TARGETS
+            ),
+            "PCA",
+        ),
+        (
+            fitted(
+                make_pipeline(
+                    MinMaxScaler(clip=True), MLPRegressor(hidden_layer_sizes=(3,), max_iter=5)
+                ),
+                TARGETS,
+            ),
             "clips",
         ),
         (
             Pipeline(
-                [("s", StandardScaler()), ("m", fitted(MLPRegressor(hidden_layer_sizes=(3,), max_iter=5), TARGETS))]
+                [
+                    ("s", StandardScaler()),
+                    ("m", fitted(MLPRegressor(hidden_layer_sizes=(3,), max_iter=5), TARGETS)),
+                ]
             ),
             "not fitted",
         ),

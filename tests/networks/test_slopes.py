@@ -34,7 +34,9 @@ def test_the_balls_enclose_what_jax_computes(name):
     with jax.enable_x64(True):
         for x in POINTS:
             expected = float(ACTIVATIONS[name].function(jnp.float64(x)))
-            assert float(VALUES[name](arb(float(x)))) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+            assert float(VALUES[name](arb(float(x)))) == pytest.approx(
+                expected, rel=1e-9, abs=1e-12
+            )
             slope = float(jax.grad(ACTIVATIONS[name].function)(float(x)))
             assert slope_at(name, float(x)).middle == pytest.approx(slope, rel=1e-9, abs=1e-12)
 
@@ -65,11 +67,18 @@ def test_the_steepest_slope_is_the_closed_form_and_no_sampled_secant_exceeds_it(
 @pytest.mark.parametrize("name", [n for n, a in ACTIVATIONS.items() if a.degree is None])
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 7, 12, 31, 100])
 def test_an_activation_that_is_no_polynomial_has_a_difference_of_every_order(name, order):
-    assert differences_of(ACTIVATIONS[name], ACTIVATIONS[name].function, order, -8, 8).size.lo > THRESHOLD
+    assert (
+        differences_of(ACTIVATIONS[name], ACTIVATIONS[name].function, order, -8, 8).size.lo
+        > THRESHOLD
+    )
 
 
-@pytest.mark.parametrize("name, degree", [(n, a.degree) for n, a in ACTIVATIONS.items() if a.degree is not None])
-def test_a_polynomial_activation_has_vanishing_differences_above_its_degree_and_none_below(name, degree):
+@pytest.mark.parametrize(
+    "name, degree", [(n, a.degree) for n, a in ACTIVATIONS.items() if a.degree is not None]
+)
+def test_a_polynomial_activation_has_vanishing_differences_above_its_degree_and_none_below(
+    name, degree
+):
     for order in range(1, 9):
         found = differences_of(ACTIVATIONS[name], ACTIVATIONS[name].function, order, -8, 8)
         assert (found.size.hi == 0) == (order > degree)
@@ -81,7 +90,9 @@ def test_differences_in_float64_tell_a_polynomial_by_its_degree(coefficients, or
     while coefficients and coefficients[-1] == 0:
         coefficients = coefficients[:-1]
     with jax.enable_x64(True):
-        found = differences_of(None, lambda x: jnp.polyval(jnp.array(coefficients[::-1] or [0.0]), x), order, -1.0, 2.0)
+        found = differences_of(
+            None, lambda x: jnp.polyval(jnp.array(coefficients[::-1] or [0.0]), x), order, -1.0, 2.0
+        )
     assert found.size.basis is Basis.FLOAT
     if order >= len(coefficients):
         assert found.size.hi < THRESHOLD
@@ -108,7 +119,9 @@ def test_the_sheet_of_a_cubic_without_a_name_is_undecided_and_that_of_the_square
     with jax.enable_x64(True):
         assert sheet("cubic", lambda x: x**3, -3.0, 3.0, 5, 0.0).density.startswith("undecided")
         square = sheet("square", ACTIVATIONS["square"].function, -3.0, 3.0, 5, 0.0)
-        homogeneous = [n for n, a in ACTIVATIONS.items() if sheet(n, a.function, -3.0, 3.0, 2, 0.0).homogeneous]
+        homogeneous = [
+            n for n, a in ACTIVATIONS.items() if sheet(n, a.function, -3.0, 3.0, 2, 0.0).homogeneous
+        ]
     assert square.density == "degenerate (degree 2)"
     assert square.witness is not None and square.witness.right == Enclosure.exact(Fraction(0))
     assert homogeneous == [n for n, a in ACTIVATIONS.items() if a.homogeneous]

@@ -14,7 +14,16 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 def build(target: str, folder: Path) -> Path:
     """Build the `wheel` or the `sdist` of this checkout without a network."""
-    command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        target,
+        "--directory",
+        str(folder),
+    ]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (built,) = folder.iterdir()
     return built
@@ -65,18 +74,26 @@ class CleanEnvironment:
     @property
     def variables(self) -> dict[str, str]:
         """The environment of its processes: nothing of the checkout is on the path."""
-        kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("PYTHONPATH", "PYTHONHOME")
+        }
         return kept | {"NO_COLOR": "1", "COLUMNS": "120"}
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A command line of its `ftheta`."""
         command = [self.python.with_name("ftheta"), *words]
-        return subprocess.run(command, cwd=self.outside, env=self.variables, capture_output=True, text=True)
+        return subprocess.run(
+            command, cwd=self.outside, env=self.variables, capture_output=True, text=True
+        )
 
     def execute(self, code: str) -> subprocess.CompletedProcess[str]:
         """Lines of Python."""
         command = [self.python, "-c", code]
-        return subprocess.run(command, cwd=self.outside, env=self.variables, capture_output=True, text=True)
+        return subprocess.run(
+            command, cwd=self.outside, env=self.variables, capture_output=True, text=True
+        )
 
 
 def _closure(package: Distribution) -> list[Distribution]:

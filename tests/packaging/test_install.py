@@ -30,7 +30,9 @@ def installed(wheel, tmp_path_factory) -> CleanEnvironment:
 
 
 def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel):
-    listed = subprocess.run(["git", "ls-files", "ftheta"], cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "ftheta"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     tracked = set(listed.stdout.split())
@@ -56,7 +58,9 @@ def test_an_installed_copy_lists_shows_checks_and_cites(installed):
     assert r"\begin{theorem}" in cited and "@article{barron1993" in cited
     checked = json.loads(installed.run("check", "hat-function", "--json").stdout)
     assert checked["verdict"] == "proved"
-    counted = installed.execute("from ftheta.catalogue.bibliography import references; print(len(references()))")
+    counted = installed.execute(
+        "from ftheta.catalogue.bibliography import references; print(len(references()))"
+    )
     assert int(counted.stdout) > 200, counted.stderr
 
 
@@ -72,13 +76,23 @@ def test_the_report_of_an_installed_copy_prints_its_references_in_full(installed
     audited = installed.run("audit", "digits-mlp", "--budget", "20s", "--out", "report.html")
     assert audited.returncode in (0, 1), audited.stderr
     page = (installed.outside / "report.html").read_text(encoding="utf-8")
-    known = json.loads((ROOT / "ftheta" / "theorems" / "references.json").read_text(encoding="utf-8"))
+    known = json.loads(
+        (ROOT / "ftheta" / "theorems" / "references.json").read_text(encoding="utf-8")
+    )
     assert not [key for key in known if re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", page)]
 
 
 @pytest.mark.nightly
 def test_an_installed_copy_serves_the_lab(installed):
-    command = [installed.python.with_name("ftheta"), "lab", "--no-browser", "--port", "0", "--workers", "1"]
+    command = [
+        installed.python.with_name("ftheta"),
+        "lab",
+        "--no-browser",
+        "--port",
+        "0",
+        "--workers",
+        "1",
+    ]
     lab = subprocess.Popen(
         command,
         cwd=installed.outside,
@@ -90,7 +104,8 @@ def test_an_installed_copy_serves_the_lab(installed):
     assert lab.stdout is not None
     try:
         address = next(found[0] for line in lab.stdout if (found := re.search(r"http://\S+", line)))
-        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())  # the token becomes a cookie
+        # the token becomes a cookie
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with browser.open(address) as page:
             assert "ftheta" in page.read().decode()
     finally:

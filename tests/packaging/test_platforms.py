@@ -45,12 +45,18 @@ print(len(ours), result.verdict)
 
 def test_what_windows_lacks_is_imported_where_its_absence_is_caught():
     lacking = re.compile(r"^(import|from) (fcntl|grp|pwd|resource|termios|tty)\b", re.MULTILINE)
-    assert not [path for path in (ROOT / "ftheta").rglob("*.py") if lacking.search(path.read_text(encoding="utf-8"))]
+    assert not [
+        path
+        for path in (ROOT / "ftheta").rglob("*.py")
+        if lacking.search(path.read_text(encoding="utf-8"))
+    ]
 
 
 @pytest.mark.nightly
 def test_every_module_is_imported_where_windows_has_no_such_names():
-    done = subprocess.run([sys.executable, "-c", ABSENT_ON_WINDOWS + IMPORT_ALL], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ABSENT_ON_WINDOWS + IMPORT_ALL], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     count, verdict = done.stdout.split()
     assert int(count) > 800 and verdict == "proved"

@@ -19,7 +19,9 @@ def test_the_version_is_the_same_everywhere():
 
 def test_the_bibliography_of_the_package_is_in_step_with_the_file():
     read = read_bibliography()
-    assert dict(references()) == {key: entry["line"] for key, entry in read.items()}, "run `make index`"
+    assert dict(references()) == {key: entry["line"] for key, entry in read.items()}, (
+        "run `make index`"
+    )
     assert all(bibtex(key) == entry["bibtex"] for key, entry in read.items()), "run `make index`"
 
 
@@ -37,7 +39,10 @@ def test_a_theorem_as_latex_has_balanced_braces_and_cites_its_sources(capsys):
 
 
 def test_words_outside_of_formulas_are_escaped_for_latex():
-    assert text_to_latex("50% of `a_b` & **all** $x_1$") == r"50\% of \texttt{a\_b} \& \textbf{all} $x_1$"
+    assert (
+        text_to_latex("50% of `a_b` & **all** $x_1$")
+        == r"50\% of \texttt{a\_b} \& \textbf{all} $x_1$"
+    )
 
 
 def test_completion_scripts_know_commands_and_theorems(capsys):

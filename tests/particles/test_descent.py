@@ -32,7 +32,12 @@ def test_outputs_and_velocity_are_those_of_automatic_differentiation(sigma, monk
         for run in range(2):
             value, gradient = jax.value_and_grad(loss)(jnp.asarray(theta[run]))
             assert task.energy(outputs)[run] == pytest.approx(float(value), rel=1e-12)
-            assert np.allclose(task.velocity(theta, outputs)[run], -7 * np.asarray(gradient), rtol=1e-10, atol=1e-14)
+            assert np.allclose(
+                task.velocity(theta, outputs)[run],
+                -7 * np.asarray(gradient),
+                rtol=1e-10,
+                atol=1e-14,
+            )
 
 
 def test_runs_do_not_see_one_another_and_the_energy_never_rises():
@@ -48,7 +53,9 @@ def test_runs_do_not_see_one_another_and_the_energy_never_rises():
 
 def test_one_linear_neuron_on_one_row_has_a_conserved_quantity_and_the_known_end():
     """For x = 1 and positive parts the loss is (μw − y)²/2: μ² − w² is conserved, and μw tends to y."""
-    run = descend(RegressionTask(np.ones((1, 1)), np.array([2.0])), np.array([[[1.5, 0.5]]]), 4000, 1e-3)
+    run = descend(
+        RegressionTask(np.ones((1, 1)), np.array([2.0])), np.array([[[1.5, 0.5]]]), 4000, 1e-3
+    )
     mu, w = run.end[0, 0]
     assert mu * w == pytest.approx(2.0, rel=1e-4)
     assert mu**2 - w**2 == pytest.approx(1.5**2 - 0.5**2, rel=1e-2)
@@ -68,7 +75,9 @@ def test_mean_field_fits_and_its_energy_is_dissipated():
 
 def test_fluctuations_after_training_shrink_like_the_square_root_of_the_width():
     x = np.linspace(-1, 1, 12)
-    found = ft.mean_field(x, np.sin(2 * x), neurons=8000, steps=30).fluctuations((64, 256, 1024), draws=12)
+    found = ft.mean_field(x, np.sin(2 * x), neurons=8000, steps=30).fluctuations(
+        (64, 256, 1024), draws=12
+    )
     scaled = [e.middle for e in found.scaled_squares]
     assert max(scaled) < 3 * min(scaled)
     assert found.order.lo - 0.25 < -0.5 < found.order.hi + 0.25
@@ -100,11 +109,15 @@ def test_a_student_at_the_teacher_stays_and_one_sign_cannot_learn_the_other():
     given = teachers.make_teacher(rng, 4, 48, "one sign")
     assert teachers.energy_at_teacher(given) < 1e-30
     found = teachers.train_students(given.task, given.start, given, 3, 100, 1e-3, rng)
-    floor = (np.minimum(given.task.y, 0) ** 2).mean() / 2  # outputs of neurons with μ > 0 are not negative
+    floor = (
+        np.minimum(given.task.y, 0) ** 2
+    ).mean() / 2  # outputs of neurons with μ > 0 are not negative
     assert found.lowest >= floor > found.found.target
     assert found.enclose_lowest().middle == pytest.approx(found.lowest, rel=1e-12)
     assert found.enclose_lowest().width < 1e-12
-    assert claims_about_students(found, taught=True, spread=False)[2].judge().verdict.name == "REFUTED"
+    assert (
+        claims_about_students(found, taught=True, spread=False)[2].judge().verdict.name == "REFUTED"
+    )
 
 
 def test_a_spread_start_leaves_no_large_angle_empty():

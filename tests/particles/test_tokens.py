@@ -45,7 +45,9 @@ def gram_cosines(cosines: np.ndarray, beta: float, kind: str, times: np.ndarray)
         np.fill_diagonal(moved, 0.0)
         return moved.ravel()
 
-    run = integrate.solve_ivp(change, (0.0, times[-1]), cosines.ravel(), t_eval=times, rtol=1e-9, atol=1e-12)
+    run = integrate.solve_ivp(
+        change, (0.0, times[-1]), cosines.ravel(), t_eval=times, rtol=1e-9, atol=1e-12
+    )
     return run.y.T.reshape(len(times), tokens, tokens)
 
 
@@ -58,7 +60,9 @@ def test_equiangular_tokens_are_unit_vectors_with_one_common_cosine(tokens, star
 
 @max_examples(25)
 @given(st.integers(0, 1000), st.integers(2, 6), st.integers(2, 4), st.floats(0, 4), kinds)
-def test_tokens_and_their_cosines_are_followed_to_the_same_place(seed, tokens, dimension, beta, kind):
+def test_tokens_and_their_cosines_are_followed_to_the_same_place(
+    seed, tokens, dimension, beta, kind
+):
     x = cloud(seed, tokens, dimension)
     followed = token_cosines(x, beta, kind, TIMES)
     again = gram_cosines(x @ x.T, beta, kind, TIMES)
@@ -73,7 +77,9 @@ def test_velocities_are_tangent_and_turn_with_the_tokens(seed, beta, kind):
     turn = np.linalg.qr(np.random.default_rng(seed + 1).normal(size=(3, 3)))[0]
     v = velocity(x, beta, kind)
     np.testing.assert_allclose((v * x).sum(1), 0, atol=1e-12 * np.abs(v).max() + 1e-14)
-    np.testing.assert_allclose(velocity(x @ turn, beta, kind), v @ turn, atol=1e-11 * np.abs(v).max())
+    np.testing.assert_allclose(
+        velocity(x @ turn, beta, kind), v @ turn, atol=1e-11 * np.abs(v).max()
+    )
 
 
 @max_examples(15)
@@ -106,7 +112,9 @@ def test_the_common_cosine_takes_the_time_that_the_equation_says(tokens, start, 
 def test_equiangular_tokens_follow_the_equation(tokens, start, beta, kind):
     first = start if start >= 0 else start / (tokens - 1)
     pairs = off_diagonal(token_cosines(equiangular(tokens, first), beta, kind, TIMES))
-    np.testing.assert_allclose(pairs, common_cosine(first, tokens, beta, kind, TIMES)[:, None] + 0 * pairs, atol=1e-8)
+    np.testing.assert_allclose(
+        pairs, common_cosine(first, tokens, beta, kind, TIMES)[:, None] + 0 * pairs, atol=1e-8
+    )
 
 
 @given(st.integers(2, 50), st.floats(-0.99, 0.99), kinds)
@@ -122,10 +130,16 @@ def test_two_orthogonal_tokens_meet_like_the_hyperbolic_tangent():
 
 @pytest.mark.parametrize(
     ("kind", "beta", "tokens", "expected"),
-    [(SOFTMAX, 1, 2, 0.5791953369), (SOFTMAX, 1, 4, 0.4794867822), (UNNORMALISED, 1, 3, 0.8940097769)],
+    [
+        (SOFTMAX, 1, 2, 0.5791953369),
+        (SOFTMAX, 1, 4, 0.4794867822),
+        (UNNORMALISED, 1, 3, 0.8940097769),
+    ],
 )
 def test_reference_cosines_at_time_one(kind, beta, tokens, expected):
-    assert common_cosine(0.0, tokens, beta, kind, np.array([1.0]))[0] == pytest.approx(expected, abs=5e-11)
+    assert common_cosine(0.0, tokens, beta, kind, np.array([1.0]))[0] == pytest.approx(
+        expected, abs=5e-11
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +147,9 @@ def test_several_temperatures_at_once_are_the_same_as_one_by_one(kind):
     betas = np.array([0.0, 1.0, 4.0])
     together = common_cosine(0.1, 3, betas, kind, TIMES)
     for k, beta in enumerate(betas):
-        np.testing.assert_allclose(together[:, k], common_cosine(0.1, 3, beta, kind, TIMES), atol=1e-10)
+        np.testing.assert_allclose(
+            together[:, k], common_cosine(0.1, 3, beta, kind, TIMES), atol=1e-10
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -154,7 +170,9 @@ def test_a_tilted_start_does_not_keep_a_common_cosine():
     witness = recheck_start(x)
     pairs = off_diagonal(x @ x.T)
     assert witness.left.lo - witness.right.hi > 0.1
-    assert (witness.left.middle, witness.right.middle) == pytest.approx((pairs.max(), pairs.min()), abs=1e-14)
+    assert (witness.left.middle, witness.right.middle) == pytest.approx(
+        (pairs.max(), pairs.min()), abs=1e-14
+    )
 
 
 def test_nothing_is_known_where_the_integrator_gave_up():

@@ -6,7 +6,17 @@ import numpy as np
 
 from ftheta.relu.network import ReluNetwork
 
-KINDS = ("generic", "integer", "halves", "central", "duplicated", "mirrored", "pruned", "parallel", "idempotent")
+KINDS = (
+    "generic",
+    "integer",
+    "halves",
+    "central",
+    "duplicated",
+    "mirrored",
+    "pruned",
+    "parallel",
+    "idempotent",
+)
 
 
 def default_network(widths, seed=0) -> ReluNetwork:
@@ -39,7 +49,9 @@ def adversarial_network(kind: str, inputs: int, seed: int, widest: int = 6) -> R
             b = np.zeros(m)
         elif kind == "duplicated":
             W[-1], b[-1] = 2 * W[0], 2 * b[0]
-        elif kind == "mirrored":  # three times a float is rounded: almost, but not quite, the same line
+        elif (
+            kind == "mirrored"
+        ):  # three times a float is rounded: almost, but not quite, the same line
             W[-1], b[-1] = -3 * W[0], -3 * b[0]
         elif kind == "pruned":
             W = W * (rng.random(W.shape) < 0.4)

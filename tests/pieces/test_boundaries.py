@@ -20,7 +20,9 @@ def with_kinks(outputs, d: int, seed: int = 0) -> ReluNetwork:
     rows = np.asarray(outputs, float)
     hidden = np.vstack([np.eye(d), -np.eye(d), rng.normal(size=(4, d))])
     last = np.hstack([rows[:, :-1], -rows[:, :-1], np.zeros((len(rows), 4))])
-    return ReluNetwork.dense([hidden, last], [np.concatenate([np.zeros(2 * d), rng.normal(size=4)]), rows[:, -1]])
+    return ReluNetwork.dense(
+        [hidden, last], [np.concatenate([np.zeros(2 * d), rng.normal(size=4)]), rows[:, -1]]
+    )
 
 
 def balanced(widths, seed: int) -> ReluNetwork:
@@ -53,14 +55,18 @@ def test_pieces_lie_in_their_cells_and_the_outputs_tie_there(d, exactness):
         values = piece @ cells.maps[i, :, :-1].transpose(1, 0) + cells.maps[i, :, -1]
         assert np.abs(values[:, 0] - values[:, 1]).max() < 1e-12 and len(piece) >= d
         corners = cells.corners(int(i))
-        assert (piece >= corners.min(axis=0) - 1e-9).all() and (piece <= corners.max(axis=0) + 1e-9).all()
+        assert (piece >= corners.min(axis=0) - 1e-9).all() and (
+            piece <= corners.max(axis=0) + 1e-9
+        ).all()
 
 
 def test_compiled_and_rational_complexes_have_the_same_boundary():
     for kind in KINDS:
         for seed in range(3):
             net = adversarial_network(kind, 2, seed)
-            one, other = (pieces(net, SQUARE, exact=exactness).boundary(0) for exactness in ("auto", True))
+            one, other = (
+                pieces(net, SQUARE, exact=exactness).boundary(0) for exactness in ("auto", True)
+            )
             length = lambda b: sum(float(np.linalg.norm(p[1] - p[0])) for p in b.pieces)
             assert len(one) == len(other) and len(one.tied) == len(other.tied)
             assert length(one) == pytest.approx(length(other), abs=1e-9)
@@ -70,10 +76,14 @@ def test_ties_along_edges_are_listed_once_and_ties_on_cells_are_named():
     ramp = ReluNetwork.dense([[[1.0, 0.0]], [[1.0]]], [[0.0], [0.0]])  # zero for x <= 0
     found = pieces(ramp, SQUARE).boundary(0)
     assert len(found) == 1 and len(found.tied) == 1 and np.allclose(found.pieces[0][:, 0], 0)
-    valley = ReluNetwork.dense([[[1.0, 0.0], [-1.0, 0.0]], [[1.0, 1.0]]], [[0.0, 0.0], [0.0]])  # |x| touches zero
+    # |x| touches zero
+    valley = ReluNetwork.dense([[[1.0, 0.0], [-1.0, 0.0]], [[1.0, 1.0]]], [[0.0, 0.0], [0.0]])
     assert len(pieces(valley, SQUARE).decision_boundary(0)) == 1
-    corner = ReluNetwork.dense([np.vstack([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)])
-    assert len(pieces(corner, SQUARE).decision_boundary(0)) == 0  # |x| + |y| vanishes at a point only
+    corner = ReluNetwork.dense(
+        [np.vstack([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.zeros(4), np.zeros(1)]
+    )
+    # |x| + |y| vanishes at a point only
+    assert len(pieces(corner, SQUARE).decision_boundary(0)) == 0
 
 
 def test_points_on_a_line_where_an_output_vanishes():
@@ -99,7 +109,11 @@ def test_shares_of_the_largest_coordinate_are_known_in_closed_form(d, shares):
 def test_a_class_that_always_ties_is_counted_and_said():
     cells = pieces(with_kinks([[1, 0, 0], [1, 0, 0]], 2), SQUARE)
     regions = cells.decision_regions()
-    assert regions.shares[0].lo > 1 - 1e-15 and regions.shares[1].hi < 1e-15 and regions.tied.lo > 1 - 1e-15
+    assert (
+        regions.shares[0].lo > 1 - 1e-15
+        and regions.shares[1].hi < 1e-15
+        and regions.tied.lo > 1 - 1e-15
+    )
     assert len(cells.boundary(0, 1).tied) == len(cells)
 
 
@@ -108,7 +122,9 @@ def test_shares_agree_with_a_sample_and_boundaries_of_classes_separate_them():
     points = 40_000
     cells = pieces(net, SQUARE)
     regions = cells.decision_regions()
-    seen = np.bincount(net(np.random.default_rng(0).uniform(-1, 1, (points, 2))).argmax(axis=1), minlength=4)
+    seen = np.bincount(
+        net(np.random.default_rng(0).uniform(-1, 1, (points, 2))).argmax(axis=1), minlength=4
+    )
     for share, count in zip(regions.shares, seen.tolist()):
         error = (max(share.middle * (1 - share.middle), 1e-9) / points) ** 0.5
         assert abs(count / points - share.middle) < 5 * error + 1e-3 / points
@@ -117,7 +133,11 @@ def test_shares_agree_with_a_sample_and_boundaries_of_classes_separate_them():
     assert edges
     for (a, b), piece in edges:
         values = net(piece.mean(axis=0))
-        assert values[a] == pytest.approx(values.max(), abs=1e-12) == pytest.approx(values[b], abs=1e-12)
+        assert (
+            values[a]
+            == pytest.approx(values.max(), abs=1e-12)
+            == pytest.approx(values[b], abs=1e-12)
+        )
 
 
 def test_regions_need_a_complete_complex():

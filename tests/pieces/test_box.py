@@ -14,7 +14,8 @@ from .networks import KINDS, adversarial_network, arrangement, default_network, 
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "regions"), [(3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176), (7, 4, 99)]
+    ("n", "d", "regions"),
+    [(3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176), (7, 4, 99)],
 )
 def test_hyperplanes_in_general_position_have_zaslavskys_number_of_regions(n, d, regions):
     assert regions == sum(comb(n, i) for i in range(d + 1))
@@ -43,7 +44,10 @@ def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kin
         net = adversarial_network(kind, d, seed, widest=5)
         ours = pieces(net, Box.cube(d))
         exact = pieces(net, Box.cube(d), exact=True)
-        assert {p.tobytes() for p in ours.patterns} == {p.tobytes() for p in exact.patterns}, (kind, seed)
+        assert {p.tobytes() for p in ours.patterns} == {p.tobytes() for p in exact.patterns}, (
+            kind,
+            seed,
+        )
         assert len(ours) == len(exact) and ours.certificate.basis is Basis.EXACT
         assert count_pieces(net, Space(d)) == count_pieces(net, Space(d), exact=True)
 
@@ -57,7 +61,9 @@ def test_volumes_corners_patterns_and_maps_fit(widths):
     assert all(len(cells[i].facets) >= d + 1 for i in range(0, len(cells), 17))
     assert (sampled_patterns(net, cells.centres) == cells.activation).all()
     points = np.random.default_rng(0).uniform(-1, 1, (5000, d))
-    assert {r.tobytes() for r in sampled_patterns(net, points)} <= {r.tobytes() for r in cells.activation}
+    assert {r.tobytes() for r in sampled_patterns(net, points)} <= {
+        r.tobytes() for r in cells.activation
+    }
     ones = np.c_[cells.centres, np.ones(len(cells))]
     assert np.allclose(net(cells.centres), np.einsum("icd,id->ic", cells.maps, ones), atol=1e-12)
 
@@ -125,7 +131,10 @@ def test_two_threads_find_the_same_cells_and_heed_the_budget():
     shared = pieces(net, box, workers=2)
     assert {p.tobytes() for p in alone.patterns} == {p.tobytes() for p in shared.patterns}
     assert len(alone) == len(shared) == count_pieces(net, box, workers=2).hi
-    assert abs(shared.certificate.volume - 8.0) < 1e-9 and shared.certificate.margin == alone.certificate.margin
+    assert (
+        abs(shared.certificate.volume - 8.0) < 1e-9
+        and shared.certificate.margin == alone.certificate.margin
+    )
     for budget in (1, 100, len(alone) - 1):
         part = pieces(net, box, workers=2, max_cells=budget)
         assert len(part) == budget and not part.certificate.complete

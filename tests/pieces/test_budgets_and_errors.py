@@ -70,12 +70,16 @@ def burn(seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "domain", [Box([0.0], [1.0]), SQUARE, Box.cube(4), Space(3)], ids=["line", "plane", "box", "space"]
+    "domain",
+    [Box([0.0], [1.0]), SQUARE, Box.cube(4), Space(3)],
+    ids=["line", "plane", "box", "space"],
 )
 def test_compilation_takes_nothing_off_a_budget_of_seconds(domain, monkeypatch):
     monkeypatch.setattr(enumeration, "announce_compilation", lambda *_: burn(1.1))
     monkeypatch.setattr(enumeration, "PAUSE_AFTER", 100)  # the clock is looked at often
-    assert count_pieces(default_network((domain.dimension, 6, 6, 1)), domain, max_seconds=1.0).hi < inf
+    assert (
+        count_pieces(default_network((domain.dimension, 6, 6, 1)), domain, max_seconds=1.0).hi < inf
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,11 +94,14 @@ def test_compilation_takes_nothing_off_a_budget_of_seconds(domain, monkeypatch):
     ],
     ids=["line", "plane", "box", "space", "many dimensions", "rational"],
 )
-def test_a_budget_of_work_ends_at_the_same_cell_however_busy_the_machine_is(net, domain, exact, monkeypatch):
+def test_a_budget_of_work_ends_at_the_same_cell_however_busy_the_machine_is(
+    net, domain, exact, monkeypatch
+):
     monkeypatch.setattr(enumeration, "PAUSE_AFTER", 10_000)
     free = count_pieces(net, domain, max_work=100_000, exact=exact)
     ages = iter(range(10**9))
-    monkeypatch.setattr(enumeration, "clock", lambda: 1e6 * next(ages))  # every look is a million seconds later
+    # every look is a million seconds later
+    monkeypatch.setattr(enumeration, "clock", lambda: 1e6 * next(ages))
     assert count_pieces(net, domain, max_work=100_000, exact=exact) == free
     assert free.hi == inf and free.lo > 0
 
@@ -125,7 +132,9 @@ def test_an_exactly_reached_budget_is_complete():
         lambda: Polygon([[0, 0], [1, 1], [2, 2]]),
         lambda: Polygon([[0, 0], [2, 0], [0.5, 0.5], [0, 2]]),
         lambda: Polygon([[0, 0], [1, 0], [0, np.nan]]),
-        lambda: Polygon([[0, 0], [1, 0], [0, 1]], origin=np.zeros(3), basis=[[1, 2], [1, 2], [1, 2]]),
+        lambda: Polygon(
+            [[0, 0], [1, 0], [0, 1]], origin=np.zeros(3), basis=[[1, 2], [1, 2], [1, 2]]
+        ),
         lambda: Polygon.through([0.0, 0.0], [1.0, 1.0], [2.0, 2.0]),
         lambda: Box([0.0, 0.0], [1.0, 0.0]),
         lambda: Box([0.0], [np.inf]),
@@ -185,7 +194,12 @@ def test_weights_that_are_no_numbers_are_refused_wherever_they_stand(bad):
 
 def test_a_domain_of_another_dimension_is_refused_by_every_question():
     net = default_network((3, 4, 1))
-    for domain in (SQUARE, Polygon([[0, 0], [1, 0], [0, 1]]), Segment([0.0], [1.0]), Polyline([[0.0], [1.0]])):
+    for domain in (
+        SQUARE,
+        Polygon([[0, 0], [1, 0], [0, 1]]),
+        Segment([0.0], [1.0]),
+        Polyline([[0.0], [1.0]]),
+    ):
         questions: list[Any] = [pieces, count_pieces, decompile, lambda n, d: equal(n, n, d)]
         for question in questions:
             with pytest.raises(UsageError, match="another space"):
@@ -196,8 +210,15 @@ def test_weights_near_the_ends_of_float64_are_exact():
     tiny = ReluNetwork.dense([[[1e-200]], [[1e-100]]], [[-0.5e-200], [0.0]])
     cells = pieces(tiny, Box([0.0], [1.0]))
     assert len(cells) == 2 and cells.exact_volumes == (0.5, 0.5)
-    low, high = pieces(ReluNetwork.dense([[[1e200]], [[1e200]]], [[0.0], [0.0]]), Box([-1.0], [1.0])).extreme()
-    assert low.lo == low.hi == 0 and high.lo > 1e308 and high.hi == np.inf and high.basis is Basis.EXACT
+    low, high = pieces(
+        ReluNetwork.dense([[[1e200]], [[1e200]]], [[0.0], [0.0]]), Box([-1.0], [1.0])
+    ).extreme()
+    assert (
+        low.lo == low.hi == 0
+        and high.lo > 1e308
+        and high.hi == np.inf
+        and high.basis is Basis.EXACT
+    )
 
 
 def test_repeated_and_collinear_corners_are_dropped_and_orientation_does_not_matter():
@@ -213,16 +234,24 @@ def test_importing_pieces_does_not_import_numba():
 def test_networks_of_every_kind_have_the_same_pieces():
     """A normal form, rationals, a list of layers, a subject: one network, one complex; words are shown a way out."""
     net = default_network((2, 6, 5, 1), 3)
-    layers = [Dense(step.dense(), step.offset, "relu" if step.rectified.any() else "identity") for step in net.steps]
+    layers = [
+        Dense(step.dense(), step.offset, "relu" if step.rectified.any() else "identity")
+        for step in net.steps
+    ]
     told = Description(tuple(layers))
-    counts = [count_pieces(n, SQUARE) for n in (net, in_rationals(net), told, Network.described(told))]
+    counts = [
+        count_pieces(n, SQUARE) for n in (net, in_rationals(net), told, Network.described(told))
+    ]
     assert len({c.lo for c in counts}) == 1 and counts[0].lo > 10 and counts[0].basis is Basis.EXACT
     assert pieces(Network.described(told), SQUARE).count.lo == counts[0].lo
     assert equal(net, Network.described(told), SQUARE)
     with pytest.raises(UsageError, match=r"ft\.load"):
         pieces("model.onnx", SQUARE)
     with pytest.raises(SubjectError, match="not piecewise affine"):
-        pieces(Network.described(Description((Dense(np.eye(2), np.zeros(2), "tanh"), layers[0]))), SQUARE)
+        pieces(
+            Network.described(Description((Dense(np.eye(2), np.zeros(2), "tanh"), layers[0]))),
+            SQUARE,
+        )
     third = in_rationals(net) * Fraction(1, 3)  # weights that are not floats
     assert count_pieces(third, SQUARE) == counts[0] and equal(third * 3, net, SQUARE)
 

@@ -22,7 +22,9 @@ def test_the_cell_of_a_point_contains_it_and_the_nearest_facet_is_as_far_as_the_
         i = cells.cell_of(t)
         ring = cells.corners(i)
         edge = np.roll(ring, -1, axis=0) - ring
-        distance = (edge[:, 0] * (t - ring)[:, 1] - edge[:, 1] * (t - ring)[:, 0]) / np.linalg.norm(edge, axis=1)
+        distance = (edge[:, 0] * (t - ring)[:, 1] - edge[:, 1] * (t - ring)[:, 0]) / np.linalg.norm(
+            edge, axis=1
+        )
         assert distance.min() >= -1e-12
         label, nearest = cells.nearest_facet(t)
         assert nearest == pytest.approx(distance.min(), abs=1e-12)
@@ -46,12 +48,18 @@ def test_extremes_and_the_lipschitz_constant_bound_every_sample(cells):
     slopes = np.linalg.norm(net(points[1:]) - net(points[:-1]), axis=1) / np.linalg.norm(
         np.diff(points, axis=0), axis=1
     )
-    assert slopes.max() <= constant <= np.linalg.norm(cells.maps[:, :, :2], 2, axis=(1, 2)).max() * (1 + 1e-12)
+    assert (
+        slopes.max()
+        <= constant
+        <= np.linalg.norm(cells.maps[:, :, :2], 2, axis=(1, 2)).max() * (1 + 1e-12)
+    )
 
 
 def test_the_lipschitz_constant_of_a_slice_is_measured_in_the_inputs():
     net = ReluNetwork.dense([np.eye(3), np.ones((1, 3))], [np.zeros(3), np.zeros(1)])
-    slice_ = Polygon([[0, 0], [1, 0], [0, 1]], origin=[1.0, 1.0, 1.0], basis=[[10, 0], [0, 0.1], [0, 0]])
+    slice_ = Polygon(
+        [[0, 0], [1, 0], [0, 1]], origin=[1.0, 1.0, 1.0], basis=[[10, 0], [0, 0.1], [0, 0]]
+    )
     assert pieces(net, slice_).lipschitz().middle == pytest.approx(2**0.5)
     assert pieces(net, Segment([0, 0, 0], [5, 0, 0])).lipschitz().middle == pytest.approx(1.0)
 

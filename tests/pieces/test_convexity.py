@@ -12,7 +12,13 @@ from scipy.optimize import linprog
 
 from ftheta.logic import SubjectError, Verdict
 from ftheta.networks import random_mlp
-from ftheta.pieces.functions.convexity import Difference, cells_of_maximum, convex_fit, facets, largest_gap
+from ftheta.pieces.functions.convexity import (
+    Difference,
+    cells_of_maximum,
+    convex_fit,
+    facets,
+    largest_gap,
+)
 from ftheta.pieces.functions.partitions import Budget, pieces_of
 from ftheta.pieces.functions.polyhedra import everywhere
 from ftheta.relu.elementary import absolute, hat
@@ -78,7 +84,9 @@ def test_maxima_are_convex_and_their_pieces_are_the_forms_that_matter(rows):
 
 
 @max_examples(10)
-@given(st.integers(0, 10**6), st.sampled_from([(1, 5, 4, 1), (2, 3, 3, 1), (3, 4, 1)]), st.booleans())
+@given(
+    st.integers(0, 10**6), st.sampled_from([(1, 5, 4, 1), (2, 3, 3, 1), (3, 4, 1)]), st.booleans()
+)
 def test_every_network_is_a_maximum_less_ridges(seed, widths, even):
     net = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))
     made = split_up(net, even)
@@ -86,18 +94,25 @@ def test_every_network_is_a_maximum_less_ridges(seed, widths, even):
     forms = list(dict.fromkeys(p.rows[1] for p in refined))
     assert min(made.jumps, default=0) >= 0 and largest_gap(refined, forms) == 0
     rng = np.random.default_rng(seed)
-    points = [tuple(fmpq(int(t), 16) for t in row) for row in rng.integers(-64, 65, (30, widths[0]))]
+    points = [
+        tuple(fmpq(int(t), 16) for t in row) for row in rng.integers(-64, 65, (30, widths[0]))
+    ]
     g = [max(value(f, x) for f in forms) for x in points]
     for x, top in zip(points, g):
         assert fraction(top - made.h(x)) == net(x)[0]
-    for x, y, gx, gy in zip(points, points[1:], g, g[1:]):  # midpoint convexity, with g from the network itself
+    for x, y, gx, gy in zip(
+        points, points[1:], g, g[1:]
+    ):  # midpoint convexity, with g from the network itself
         middle = tuple((a + b) / 2 for a, b in zip(x, y))
         at_middle = net(middle)[0] + fraction(made.h(middle))
         assert at_middle <= fraction(gx + gy) / 2
 
 
 def test_a_saddle_is_not_convex_and_bends_down_across_one_line():
-    cross = ExactNetwork.dense([[[1, 0], [-1, 0], [0, 1], [0, -1]], [[1, 1, -1, -1]]], [[0] * 4, [0]])  # |x| − |y|
+    # |x| − |y|
+    cross = ExactNetwork.dense(
+        [[[1, 0], [-1, 0], [0, 1], [0, -1]], [[1, 1, -1, -1]]], [[0] * 4, [0]]
+    )
     made = split_up(cross)
     assert {f.plane: f.jump for f in made.facets} == {(1, 0, 0): 2, (0, 1, 0): -2}
     assert len(made.facets) == 4 and [plane for _, plane in made.ridges] == [(0, 1, 0)]
@@ -143,7 +158,9 @@ def test_the_convex_fit_is_as_near_as_a_linear_program_over_all_convex_functions
             row[n + i * d : n + (i + 1) * d] = x[j] - x[i]
             rows.append(row)
             limits.append(0.0)
-    best = linprog(np.eye(size)[-1], A_ub=np.array(rows), b_ub=np.array(limits), bounds=(None, None))
+    best = linprog(
+        np.eye(size)[-1], A_ub=np.array(rows), b_ub=np.array(limits), bounds=(None, None)
+    )
     fit = convex_fit(x, y)
     assert float(fraction(fit.distance)) == pytest.approx(best.fun, abs=1e-7)
     for point, label in zip(x.tolist(), y.tolist()):
@@ -155,7 +172,9 @@ def test_convex_data_are_met_exactly():
     x = np.array([[i / 2, j / 2] for i in range(-3, 4) for j in range(-3, 4)])
     made = from_data(x, (x**2).sum(axis=1))
     assert made.distance == 0 == made.excess
-    found = convex_cpa_and_dc.measure(Dataset("bowl", x, (x**2).sum(axis=1)), np.random.default_rng(0))
+    found = convex_cpa_and_dc.measure(
+        Dataset("bowl", x, (x**2).sum(axis=1)), np.random.default_rng(0)
+    )
     assert all(claim.judge().verdict is Verdict.PROVED for claim in found.claims)
     assert not made.difference.ridges
 
@@ -167,7 +186,9 @@ def test_facets_are_where_an_inner_point_of_one_lies_in_the_other():
     # a second way: two cells have a facet in common if a linear program finds a segment in both
     for i, one in enumerate(pieces):
         for j, other in enumerate(pieces[:i]):
-            assert ((i, j) in found or (j, i) in found) == share_a_segment(one.cell.sides, other.cell.sides)
+            assert ((i, j) in found or (j, i) in found) == share_a_segment(
+                one.cell.sides, other.cell.sides
+            )
 
 
 def random_network(widths: tuple[int, ...]):
@@ -181,7 +202,12 @@ def share_a_segment(one: tuple[tuple[int, ...], ...], other: tuple[tuple[int, ..
     rows = np.array([np.array(side, float) / max(map(abs, side)) for side in (*one, *other)])
     for direction in ((1.0, 0.3), (-0.4, 1.0)):
         ends = [
-            linprog(sign * np.array(direction), -rows[:, :-1], rows[:, -1] + 1e-9, bounds=[(-1e3, 1e3)] * 2)
+            linprog(
+                sign * np.array(direction),
+                -rows[:, :-1],
+                rows[:, -1] + 1e-9,
+                bounds=[(-1e3, 1e3)] * 2,
+            )
             for sign in (1, -1)
         ]
         if ends[0].status == 0 and -ends[1].fun - ends[0].fun > 1e-4:

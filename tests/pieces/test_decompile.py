@@ -63,7 +63,9 @@ def test_polygons_and_several_outputs_and_rational_networks_are_decompiled():
     triangle = Polygon([[0, 0], [3, 1], [1, 3]])
     again = decompile(net, triangle).network()
     assert again.widths[-1] == 2 and equal(net, again, triangle)
-    assert decompile(again, triangle).values and equal(decompile(again, triangle).network(), net, triangle)
+    assert decompile(again, triangle).values and equal(
+        decompile(again, triangle).network(), net, triangle
+    )
 
 
 def test_a_mesh_needs_all_cells():

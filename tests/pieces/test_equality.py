@@ -31,19 +31,27 @@ def unfolded(net: ReluNetwork) -> ReluNetwork:
     n = len(first.offset)
     mask = np.repeat([False, True], n)
     twice = Step(np.vstack([W, -W]), np.concatenate([b, -b]), mask)
-    return ReluNetwork((twice, Step(np.tile(second.dense(), 2), second.offset, second.rectified), *others))
+    return ReluNetwork(
+        (twice, Step(np.tile(second.dense(), 2), second.offset, second.rectified), *others)
+    )
 
 
 def judged(found: Equality) -> Verdict:
     """The verdict on the claim that the two are equal."""
-    return Identity("sup |f − g|", found.distance, Enclosure.exact(0), found.as_witness()).judge().verdict
+    return (
+        Identity("sup |f − g|", found.distance, Enclosure.exact(0), found.as_witness())
+        .judge()
+        .verdict
+    )
 
 
 def spike(at: float, width: float, dimension: int = 1) -> ReluNetwork:
     """A tent of that width in the first coordinate, zero elsewhere."""
     rows = np.zeros((3, dimension))
     rows[:, 0] = 1.0
-    return ReluNetwork.dense([rows, [[1.0, -2.0, 1.0]]], [[-at, -at - width, -at - 2 * width], [0.0]])
+    return ReluNetwork.dense(
+        [rows, [[1.0, -2.0, 1.0]]], [[-at, -at - width, -at - 2 * width], [0.0]]
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +86,12 @@ def test_in_one_dimension_the_answer_is_that_of_the_two_lists_of_kinks(one, othe
 def tiny(seed: int) -> Description:
     rng = np.random.default_rng(seed)
     whole = lambda least, most, *shape: rng.integers(least, most, size=shape).astype(float)
-    return Description((Dense(whole(-1, 2, 2, 1), whole(-1, 2, 2), "relu"), Dense(whole(-1, 2, 1, 2), whole(0, 2, 1))))
+    return Description(
+        (
+            Dense(whole(-1, 2, 2, 1), whole(-1, 2, 2), "relu"),
+            Dense(whole(-1, 2, 1, 2), whole(0, 2, 1)),
+        )
+    )
 
 
 def test_a_difference_on_a_small_interval_is_found_by_its_cell():
@@ -94,7 +107,9 @@ def test_equality_depends_on_the_domain():
     line = ReluNetwork.dense([[[1.0]]], [[0.0]])
     assert equal(absolute, line, Box([0.0], [5.0]))
     assert equal(absolute, line, Box([-(2.0**-40)], [5.0])).equal is False
-    assert equal(absolute, line, Segment([0.0], [3.0])) and equal(absolute, line, Polyline([[0.0], [3.0], [1.0]]))
+    assert equal(absolute, line, Segment([0.0], [3.0])) and equal(
+        absolute, line, Polyline([[0.0], [3.0], [1.0]])
+    )
     assert equal(absolute, line, Polyline([[3.0], [0.0], [-1.0]])).equal is False
 
 
@@ -104,22 +119,29 @@ def test_planar_slices_of_many_inputs_are_compared_on_the_slice_alone():
     p, q, r = rng.normal(size=(3, 5))
     plane = Polygon.through(p, q, r)
     assert equal(net, unfolded(net), plane)
-    off = ReluNetwork.dense([[[1.0] * 5], [[1.0], [0.0]]], [[-100.0], [0.0, 0.0]])  # zero on the slice, not everywhere
+    # zero on the slice, not everywhere
+    off = ReluNetwork.dense([[[1.0] * 5], [[1.0], [0.0]]], [[-100.0], [0.0, 0.0]])
     assert equal(net, net + off, plane) and not equal(net, net + off, Space(5))
 
 
 def test_rational_networks_are_compared_without_rounding():
     third = ExactNetwork.dense([[[Fraction(1, 3)], [Fraction(-1, 3)]], [[3, -3]]], [[0, 0], [0]])
     assert equal(third, identity(1), Box.cube(1))
-    nearly = ExactNetwork.dense([[[Fraction(1, 3)], [Fraction(-1, 3)]], [[3, -3 + Fraction(1, 10**40)]]], [[0, 0], [0]])
+    nearly = ExactNetwork.dense(
+        [[[Fraction(1, 3)], [Fraction(-1, 3)]], [[3, -3 + Fraction(1, 10**40)]]], [[0, 0], [0]]
+    )
     found = equal(nearly, identity(1), Box.cube(1))
     assert found.witness is not None and 0 < found.witness.gap < Fraction(1, 10**39)
 
 
 def test_rationals_that_floats_cannot_hold_are_kept_beside_them():
     rng = np.random.default_rng(3)
-    long = lambda *shape: np.vectorize(lambda m: Fraction(int(m), 7**30))(rng.integers(-(2**62), 2**62, size=shape))
-    net = ExactNetwork.dense([long(3, 2).tolist(), long(2, 3).tolist()], [long(3).tolist(), long(2).tolist()])
+    long = lambda *shape: np.vectorize(lambda m: Fraction(int(m), 7**30))(
+        rng.integers(-(2**62), 2**62, size=shape)
+    )
+    net = ExactNetwork.dense(
+        [long(3, 2).tolist(), long(2, 3).tolist()], [long(3).tolist(), long(2).tolist()]
+    )
     floats = net.in_floats()
     assert floats.is_long and not floats.rounded
     for x in rng.normal(size=(20, 2)).tolist():
@@ -132,7 +154,8 @@ def test_cells_that_have_no_corners_decide_in_many_dimensions():
     assert equal(net, unfolded(net), box)
     changed = equal(net, unfolded(net) + spike(0.3, 2.0**-20, 12), box)
     assert (
-        changed.witness is not None and changed.witness.gap == exact(spike(0.3, 2.0**-20, 12))(changed.witness.point)[0]
+        changed.witness is not None
+        and changed.witness.gap == exact(spike(0.3, 2.0**-20, 12))(changed.witness.point)[0]
     )
 
 

@@ -25,7 +25,9 @@ SQUARE = Box.cube(2)
 def rational_corners(net, box):
     """All corners of all cells by the rational enumeration, which shares no corner with the compiled ones."""
     corners, sides = exact_body(box)
-    run = RationalEnumeration(make_plan(net, box.chart), initial_vertices(corners, sides), len(sides))
+    run = RationalEnumeration(
+        make_plan(net, box.chart), initial_vertices(corners, sides), len(sides)
+    )
     return {v.point for cell, _ in run.cells(Budget(), inf) for v in cell}
 
 
@@ -55,9 +57,15 @@ def test_the_extremes_of_a_sawtooth_are_zero_and_one_exactly():
 
 def test_a_plateau_of_thousands_of_corners_does_not_stop_the_search():
     net = default_network((2, 60, 60, 1))
-    flat = ReluNetwork.dense(*zip(*[(s.matrix * (i < 2), s.offset) for i, s in enumerate(net.steps)]))
+    flat = ReluNetwork.dense(
+        *zip(*[(s.matrix * (i < 2), s.offset) for i, s in enumerate(net.steps)])
+    )
     low, high = pieces(flat, SQUARE).extreme()
-    assert low.basis is Basis.EXACT and float(net.steps[-1].offset[0]) in low and low.width < 1e-9 > high.width
+    assert (
+        low.basis is Basis.EXACT
+        and float(net.steps[-1].offset[0]) in low
+        and low.width < 1e-9 > high.width
+    )
 
 
 def test_polylines_are_answered_in_float64():
@@ -73,7 +81,9 @@ def test_polylines_are_answered_in_float64():
         i for i in range(len(cells)) if cells.corners(i)[0] <= 1.5 <= cells.corners(i)[1]
     )
     steep = max(pieces(net, part).lipschitz().middle for part in line.segments)
-    assert cells.lipschitz().middle == pytest.approx(steep) and cells.lipschitz().basis is Basis.FLOAT
+    assert (
+        cells.lipschitz().middle == pytest.approx(steep) and cells.lipschitz().basis is Basis.FLOAT
+    )
     with pytest.raises(UsageError, match="polyline"):
         _ = cells.exact_volumes
 
@@ -81,7 +91,9 @@ def test_polylines_are_answered_in_float64():
 # -- norms ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("widths", [(1, 5, 3), (2, 8, 8, 1), (2, 8, 8, 4), (3, 6, 6, 2), (4, 5, 4, 6)])
+@pytest.mark.parametrize(
+    "widths", [(1, 5, 3), (2, 8, 8, 1), (2, 8, 8, 4), (3, 6, 6, 2), (4, 5, 4, 6)]
+)
 def test_lipschitz_constants_are_the_largest_norms_of_the_maps(widths):
     cells = pieces(default_network(widths, seed=3), Box.cube(widths[0]))
     for norm, order in ((2, 2), (1, 1), (inf, np.inf)):
@@ -108,12 +120,18 @@ def test_the_metric_is_that_of_the_inputs_on_slanted_slices():
     Q, _ = np.linalg.qr(np.stack([q - p, r - p], axis=1))
     largest = max(np.linalg.norm(cells.input_map(i)[0] @ Q, 2) for i in range(len(cells)))
     found = cells.lipschitz()
-    assert found.basis is Basis.EXACT and found.width < 1e-12 and found.middle == pytest.approx(largest, rel=1e-12)
+    assert (
+        found.basis is Basis.EXACT
+        and found.width < 1e-12
+        and found.middle == pytest.approx(largest, rel=1e-12)
+    )
     with pytest.raises(UsageError, match="Euclidean"):
         cells.lipschitz(1)
     step = pieces(net, Segment(p, q))
     slopes = [step.input_map(i)[0] @ (q - p) for i in range(len(step))]
-    assert step.lipschitz(1).middle == pytest.approx(max(abs(s).sum() for s in slopes) / abs(q - p).sum())
+    assert step.lipschitz(1).middle == pytest.approx(
+        max(abs(s).sum() for s in slopes) / abs(q - p).sum()
+    )
 
 
 def test_part_of_a_complex_bounds_the_constant_from_below_and_bad_norms_are_refused():
@@ -145,7 +163,8 @@ def test_faces_of_two_crossing_lines_and_of_planes_through_a_cube():
     assert pieces(cross, SQUARE).face_counts == (9, 12, 4)
     planes = ReluNetwork.dense([np.eye(3), np.ones((1, 3))], [np.zeros(3), np.zeros(1)])
     assert pieces(planes, Box.cube(3)).face_counts == (27, 54, 36, 8)
-    diagonal = ReluNetwork.dense([[[1.0, 1.0, 1.0]], [[1.0]]], [[0.0], [0.0]])  # a hexagon through six edges
+    # a hexagon through six edges
+    diagonal = ReluNetwork.dense([[[1.0, 1.0, 1.0]], [[1.0]]], [[0.0], [0.0]])
     assert pieces(diagonal, Box.cube(3)).face_counts == (14, 24, 13, 2)
 
 
@@ -174,8 +193,16 @@ def test_dead_and_always_active_neurons_are_known_exactly():
     seen = pieces(net, Box.cube(1)).activity
     assert seen.some.tolist() == [True, False, True, False, True]
     assert seen.every.tolist() == [True, False, False, False, True] and seen.bending.sum() == 1
-    assert (seen.dead.middle, seen.live.middle, seen.always.middle) == (2, 3, 2) and seen.dead.basis is Basis.EXACT
-    assert [m.tolist() for m in seen.firing().dead] == [[False, True, False], [True, False], [False]]
+    assert (seen.dead.middle, seen.live.middle, seen.always.middle) == (
+        2,
+        3,
+        2,
+    ) and seen.dead.basis is Basis.EXACT
+    assert [m.tolist() for m in seen.firing().dead] == [
+        [False, True, False],
+        [True, False],
+        [False],
+    ]
     assert seen.firing().undecided == (1, 0, 1)
 
 

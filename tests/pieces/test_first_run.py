@@ -11,7 +11,10 @@ import pytest
 @pytest.mark.nightly
 @pytest.mark.parametrize("id", ["regions-deep", "regions-shallow", "relu-net-is-cpa"])
 def test_a_verdict_does_not_depend_on_what_was_compiled_before(id, tmp_path):
-    folders = {"NUMBA_CACHE_DIR": tmp_path / "kernels", "JAX_COMPILATION_CACHE_DIR": tmp_path / "programs"}
+    folders = {
+        "NUMBA_CACHE_DIR": tmp_path / "kernels",
+        "JAX_COMPILATION_CACHE_DIR": tmp_path / "programs",
+    }
     env = os.environ | {name: str(folder) for name, folder in folders.items()}
     command = [sys.executable, "-m", "ftheta", "check", id, "--json"]
     results = []

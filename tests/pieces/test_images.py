@@ -62,7 +62,11 @@ def residual_convolutional(seed=2):
     return net
 
 
-@pytest.fixture(scope="module", params=[convolutional, residual, residual_convolutional], ids=lambda f: f.__name__)
+@pytest.fixture(
+    scope="module",
+    params=[convolutional, residual, residual_convolutional],
+    ids=lambda f: f.__name__,
+)
 def sliced(request):
     with jax.enable_x64(True):
         net = request.param()
@@ -85,7 +89,8 @@ def test_the_whole_slice_is_covered_and_the_three_digits_lie_in_it(sliced):
 
 def test_the_map_of_every_cell_is_the_derivative_by_automatic_differentiation(sliced):
     cells, slopes, _ = sliced
-    large = np.sqrt(cells.volumes) > 1e-7  # in a sliver the centre may fall on the other side of a kink
+    # in a sliver the centre may fall on the other side of a kink
+    large = np.sqrt(cells.volumes) > 1e-7
     assert large.mean() > 0.9
     for i in np.flatnonzero(large).tolist():
         assert np.allclose(cells.input_map(i)[0], slopes[i], atol=1e-9)
@@ -95,12 +100,19 @@ def test_the_map_of_every_cell_is_the_derivative_by_automatic_differentiation(sl
 def test_maps_equal_the_network_at_corners_and_agree_across_every_facet(sliced):
     cells, _, values = sliced
     owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
-    affine = np.einsum("nod,nd->no", cells.maps[owner, :, :-1], cells.vertices) + cells.maps[owner, :, -1]
+    affine = (
+        np.einsum("nod,nd->no", cells.maps[owner, :, :-1], cells.vertices)
+        + cells.maps[owner, :, -1]
+    )
     assert np.allclose(affine, values, atol=1e-9)
     assert len(cells.adjacency) >= len(cells) - 1
     for i, j, label in cells.adjacency.tolist():
         here = slice(cells.ends[i], cells.ends[i + 1])
-        k = int(np.flatnonzero(cells.labels[here] == label)[0]) if label in cells.labels[here] else None
+        k = (
+            int(np.flatnonzero(cells.labels[here] == label)[0])
+            if label in cells.labels[here]
+            else None
+        )
         if k is not None:
             ring = cells.corners(i)
             ends = np.stack([ring[k], ring[(k + 1) % len(ring)]])

@@ -71,4 +71,5 @@ def test_wide_networks_agree_with_a_dense_sample():
 
 
 def test_the_whole_line_counts_unbounded_pieces():
-    assert count_pieces(tent(3), Space(1)).lo == 10  # eight inside [0, 1]; beyond, the two affine ends
+    # eight inside [0, 1]; beyond, the two affine ends
+    assert count_pieces(tent(3), Space(1)).lo == 10

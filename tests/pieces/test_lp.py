@@ -25,7 +25,9 @@ from .networks import KINDS, adversarial_network, arrangement, default_network, 
 
 def by_lp(net, box, *, ask=True, rational=False, maps=False):
     """The kernel after an enumeration, and its chunks."""
-    kernel = LPKernel(make_plan(net, box.chart), box, ask=ask, store=True, maps=maps, rational=rational)
+    kernel = LPKernel(
+        make_plan(net, box.chart), box, ask=ask, store=True, maps=maps, rational=rational
+    )
     return kernel, list(enumerate_cells(kernel, Budget(), inf))
 
 
@@ -54,7 +56,9 @@ def test_cells_are_those_of_rational_arithmetic_on_degenerate_networks(kind, d):
         exact = {row.tobytes() for row in pieces(net, Box.cube(d), exact=True).patterns}
         kernel, chunks = by_lp(net, Box.cube(d))
         assert patterns(chunks) == exact, (kind, seed)
-        assert kernel.tally.complete and kernel.tally.guessed == 0 and kernel.tally.cells == len(exact)
+        assert (
+            kernel.tally.complete and kernel.tally.guessed == 0 and kernel.tally.cells == len(exact)
+        )
         if seed == 0:
             assert patterns(by_lp(net, Box.cube(d), rational=True)[1]) == exact, (kind, seed)
 
@@ -78,19 +82,26 @@ def test_cells_are_those_of_the_splitter_by_corners(widths):
 @pytest.mark.parametrize(("n", "d"), [(8, 6), (6, 8), (9, 9), (12, 11), (5, 14)])
 def test_central_arrangements_have_zaslavskys_number_of_regions(n, d):
     count = count_pieces(arrangement(n, d, central=True), Box.cube(d))
-    assert count.lo == count.hi == 2 * sum(comb(n - 1, i) for i in range(d)) and count.basis is Basis.EXACT
+    assert (
+        count.lo == count.hi == 2 * sum(comb(n - 1, i) for i in range(d))
+        and count.basis is Basis.EXACT
+    )
 
 
 def test_an_arrangement_whose_vertices_all_lie_in_the_box_has_zaslavskys_number_of_regions():
     rng = np.random.default_rng(0)
-    normals = np.vstack([np.eye(6), np.ones((1, 6)), [1, 2, 3, -1, -2, -3.0]]) + 0.05 * rng.normal(size=(8, 6))
+    normals = np.vstack([np.eye(6), np.ones((1, 6)), [1, 2, 3, -1, -2, -3.0]]) + 0.05 * rng.normal(
+        size=(8, 6)
+    )
     net = ReluNetwork.dense([normals, np.ones((1, 8))], [0.1 * rng.normal(size=8), np.zeros(1)])
     assert count_pieces(net, Box.cube(6, 1e4)).lo == sum(comb(8, i) for i in range(7))
 
 
 def test_nearly_coincident_hyperplanes_make_thin_cells_and_these_are_counted():
     step = 2.0**-52
-    net = ReluNetwork.dense([[[1.0] * 3, [1.0 + step, 1.0, 1.0]], [[1.0, 1.0]]], [[0.3, 0.3], [0.0]])
+    net = ReluNetwork.dense(
+        [[[1.0] * 3, [1.0 + step, 1.0, 1.0]], [[1.0, 1.0]]], [[0.3, 0.3], [0.0]]
+    )
     cells = pieces(net, Box.cube(3), exact=True)
     kernel, chunks = by_lp(net, Box.cube(3))
     assert patterns(chunks) == {row.tobytes() for row in cells.patterns} and len(cells) == 4
@@ -119,10 +130,13 @@ def test_a_cell_has_a_pattern_a_map_and_a_point_of_its_interior(cells):
     net = cells.plan.net
     assert (sampled_patterns(net, cells.centres) == cells.activation).all()
     assert np.allclose(
-        net(cells.centres), np.einsum("ioj,ij->io", cells.maps, np.c_[cells.centres, np.ones(len(cells))])
+        net(cells.centres),
+        np.einsum("ioj,ij->io", cells.maps, np.c_[cells.centres, np.ones(len(cells))]),
     )
     points = np.random.default_rng(0).uniform(-1, 1, (20_000, 12))
-    assert {r.tobytes() for r in sampled_patterns(net, points)} <= {r.tobytes() for r in cells.activation}
+    assert {r.tobytes() for r in sampled_patterns(net, points)} <= {
+        r.tobytes() for r in cells.activation
+    }
     for t in points[:5]:
         i = cells.cell_of(t)
         assert (sampled_patterns(net, t[None])[0] == cells.activation[i]).all()
@@ -145,7 +159,10 @@ def test_facets_are_the_rows_that_another_solver_finds_irredundant(cells):
         for k, row in rows.items():
             others = np.array([r for j, r in rows.items() if j != k])
             least_value = (
-                linprog(row[:-1], A_ub=-others[:, :-1], b_ub=others[:, -1], bounds=[(-3, 3)] * d).fun + row[-1]
+                linprog(
+                    row[:-1], A_ub=-others[:, :-1], b_ub=others[:, -1], bounds=[(-3, 3)] * d
+                ).fun
+                + row[-1]
             )
             expected += [k] if least_value < -1e-9 else []
         assert cells.facets(i) == tuple(sorted(expected)) == cells[i].facets
@@ -162,7 +179,9 @@ def test_neighbours_are_symmetric_and_differ_in_one_neuron(cells):
 
 def test_neighbours_across_coincident_kinks_are_found_from_both_sides():
     eye = np.eye(11)[:2]
-    net = ReluNetwork.dense([np.vstack([eye, 2 * eye[:1]]), [[1.0, 0, 0]], [[1.0]]], [np.zeros(3), [0.0], [0.0]])
+    net = ReluNetwork.dense(
+        [np.vstack([eye, 2 * eye[:1]]), [[1.0, 0, 0]], [[1.0]]], [np.zeros(3), [0.0], [0.0]]
+    )
     cells = pieces(net, Box.cube(11))
     assert len(cells) == 4 and all(len(cells.neighbours(i)) == 2 for i in range(4))
 
@@ -193,7 +212,11 @@ def test_budgets_streams_and_one_neuron_in_many_dimensions(cells):
     box = cells.domain
     part = pieces(net, box, max_cells=50)
     assert len(part) == 50 and not part.certificate.complete and part.count.hi == inf
-    assert sum(len(chunk) for chunk in stream_pieces(net, box)) == len(cells) == count_pieces(net, box).lo
+    assert (
+        sum(len(chunk) for chunk in stream_pieces(net, box))
+        == len(cells)
+        == count_pieces(net, box).lo
+    )
     assert count_pieces(default_network((40, 60, 60, 1)), Box.cube(40), max_seconds=0.3).hi == inf
     assert count_pieces(default_network((300, 1, 1)), Box.cube(300)).lo == 2
     guessed = count_pieces(net, box, exact=False)
@@ -215,10 +238,14 @@ def test_the_rational_simplex_finds_the_minimum_that_another_solver_finds(seed, 
     box = Bounds([fmpq(-1)] * n, [fmpq(int(x), 2) for x in rng.integers(1, 5, n)])
     value, where = least(form.tolist(), rows.tolist(), box)
     high = [float(b.p) / float(b.q) for b in box.high]
-    theirs = linprog(form[:-1], A_ub=-rows[:, :-1], b_ub=rows[:, -1], bounds=[(-1, b) for b in high])
+    theirs = linprog(
+        form[:-1], A_ub=-rows[:, :-1], b_ub=rows[:, -1], bounds=[(-1, b) for b in high]
+    )
     assert float(value.p) / float(value.q) == pytest.approx(theirs.fun + form[-1], abs=1e-8)
     assert sum((int(a) * x for a, x in zip(form, where)), fmpq(int(form[-1]))) == value
-    assert all(sum((int(a) * x for a, x in zip(row, where)), fmpq(int(row[-1]))) >= 0 for row in rows)
+    assert all(
+        sum((int(a) * x for a, x in zip(row, where)), fmpq(int(row[-1]))) >= 0 for row in rows
+    )
 
 
 def test_an_exact_linear_program_looks_at_the_clock():

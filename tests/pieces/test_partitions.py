@@ -14,8 +14,24 @@ from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box, pieces
 from ftheta.pieces.functions.composition import Composition, Listing
-from ftheta.pieces.functions.partitions import Budget, OutOfBudget, compose_pieces, identity_on, pieces_of, split
-from ftheta.pieces.functions.polyhedra import at, box, corners_of, everywhere, opposite, primitive, simplices, volume
+from ftheta.pieces.functions.partitions import (
+    Budget,
+    OutOfBudget,
+    compose_pieces,
+    identity_on,
+    pieces_of,
+    split,
+)
+from ftheta.pieces.functions.polyhedra import (
+    at,
+    box,
+    corners_of,
+    everywhere,
+    opposite,
+    primitive,
+    simplices,
+    volume,
+)
 from ftheta.relu.exact import exact, from_description
 from ftheta.relu.linear_programs import inside
 from ftheta.relu.matrices import fraction
@@ -30,7 +46,9 @@ def plenty() -> Budget:
 
 
 def made(name: str, hidden: int = 1) -> Composition:
-    found = Composition.of(exact(COMPOSED[name]), everywhere(COMPOSED[name].widths[0]), hidden, 1000)
+    found = Composition.of(
+        exact(COMPOSED[name]), everywhere(COMPOSED[name].widths[0]), hidden, 1000
+    )
     assert found is not None
     return found
 
@@ -38,7 +56,9 @@ def made(name: str, hidden: int = 1) -> Composition:
 # ---- polyhedra -------------------------------------------------------------------------------------------------------
 
 
-sides = st.lists(st.tuples(*[st.integers(-4, 4)] * 3).filter(lambda s: any(s[:2])), min_size=1, max_size=6)
+sides = st.lists(
+    st.tuples(*[st.integers(-4, 4)] * 3).filter(lambda s: any(s[:2])), min_size=1, max_size=6
+)
 
 
 @max_examples(40)
@@ -95,7 +115,11 @@ def test_a_list_of_pairs_has_three_cells_of_relu_after_relu_and_a_partition_two(
 def test_hat_after_hat_is_the_distance_to_zero_cut_at_one():
     for x in (Fraction(k, 7) for k in range(-20, 21)):
         point = (fmpq(x.numerator, x.denominator),)
-        here = [p for p in made("h∘h", 2).owned if inside([tuple(map(fmpq, s)) for s in p.cell.sides], point)]
+        here = [
+            p
+            for p in made("h∘h", 2).owned
+            if inside([tuple(map(fmpq, s)) for s in p.cell.sides], point)
+        ]
         assert here and {fraction(p(point)[0]) for p in here} == {min(abs(x), 1)}
 
 
@@ -103,7 +127,9 @@ def test_around_a_point_with_four_cells_the_preimage_is_listed_four_times():
     found = made("four quadrants at a point")
     assert found.listed is not None
     frame = box([-1, -1], [1, 1])
-    assert Listing(found.owned, frame).volume.lo == 4 and Listing(found.owned, frame).overlaps.hi == 0
+    assert (
+        Listing(found.owned, frame).volume.lo == 4 and Listing(found.owned, frame).overlaps.hi == 0
+    )
     # the negative quadrant four times, its two neighbours twice, the positive one (cut in two) once
     assert Listing(found.listed, frame).volume.lo == 4 + 2 + 2 + 1
     assert Listing(found.listed, frame).overlaps.lo == 6 + 1 + 1
@@ -111,7 +137,9 @@ def test_around_a_point_with_four_cells_the_preimage_is_listed_four_times():
 
 @max_examples(12)
 @given(
-    st.integers(0, 10**6), st.sampled_from([(1, 4, 4, 1), (2, 5, 4, 1), (2, 3, 3, 3, 2), (3, 4, 3, 1)]), st.booleans()
+    st.integers(0, 10**6),
+    st.sampled_from([(1, 4, 4, 1), (2, 5, 4, 1), (2, 3, 3, 3, 2), (3, 4, 3, 1)]),
+    st.booleans(),
 )
 def test_owners_are_the_cells_that_another_enumeration_finds(seed, widths, biased):
     layers = random_mlp(np.random.default_rng(seed), widths, bias=0.5 if biased else 0.0)
@@ -147,7 +175,9 @@ def test_without_biases_a_list_of_pairs_overlaps_and_its_owners_do_not(seed):
 def test_the_owner_of_a_face_does_not_need_cells_that_meet_face_to_face():
     # the image (0, x₂) lies on the zero set of r(4y₁), and where that is active the second layer is cut elsewhere
     inner = ExactNetwork.dense([[[0, 1], [0, -1]], [[0, 0], [1, -1]]], [[0, 0], [0, 0]])
-    outer = ExactNetwork.dense([[[0, 1], [1, 0]], [[1, 4], [-1, 4]], [[1, 1]]], [[0, 0], [-1, 1], [0]])
+    outer = ExactNetwork.dense(
+        [[[0, 1], [1, 0]], [[1, 4], [-1, 4]], [[1, 1]]], [[0, 0], [-1, 1], [0]]
+    )
     listed = compose_pieces(outer, pieces_of(inner, everywhere(2), plenty()), plenty(), listed=True)
     frame = box([-3, -3], [3, 3])
     owners = Listing([p for p in listed if p.owner], frame)

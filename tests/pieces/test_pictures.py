@@ -22,8 +22,14 @@ def classifier(kind: str, inputs: int, outputs: int, seed: int) -> ReluNetwork:
     weights = []
     biases = []
     for n, m in pairwise(widths):
-        weights.append(rng.integers(-2, 3, (m, n)).astype(float) if kind == "integer" else rng.normal(size=(m, n)))
-        biases.append(rng.integers(-1, 2, m).astype(float) if kind == "integer" else 0.4 * rng.normal(size=m))
+        weights.append(
+            rng.integers(-2, 3, (m, n)).astype(float)
+            if kind == "integer"
+            else rng.normal(size=(m, n))
+        )
+        biases.append(
+            rng.integers(-1, 2, m).astype(float) if kind == "integer" else 0.4 * rng.normal(size=m)
+        )
     if kind == "tied":
         weights[-1][-1] = weights[-1][0]
         biases[-1][-1] = biases[-1][0]
@@ -51,7 +57,9 @@ def inside(polygon: np.ndarray, points: np.ndarray, room: float) -> np.ndarray:
     polygon = polygon[sides]
     edges = edges[sides]
     lengths = lengths[sides]
-    turns = edges[:, 0] * (points[:, None, 1] - polygon[:, 1]) - edges[:, 1] * (points[:, None, 0] - polygon[:, 0])
+    turns = edges[:, 0] * (points[:, None, 1] - polygon[:, 1]) - edges[:, 1] * (
+        points[:, None, 0] - polygon[:, 0]
+    )
     left = turns / lengths  # how far to the left of each side
     return ((left >= -room).all(axis=1) | (left <= room).all(axis=1)) & sides.any()
 
@@ -127,7 +135,9 @@ def test_so_it_is_on_a_line(outputs):
 
 def plane_of_two() -> ReluNetwork:
     """Class 1 exactly where x₁ > 0."""
-    return ReluNetwork.dense([np.eye(2), np.array([[0.0, 0.0], [1.0, 0.0]])], [np.zeros(2), np.zeros(2)])
+    return ReluNetwork.dense(
+        [np.eye(2), np.array([[0.0, 0.0], [1.0, 0.0]])], [np.zeros(2), np.zeros(2)]
+    )
 
 
 def test_rows_are_found_in_the_plane_and_compared_with_their_class():

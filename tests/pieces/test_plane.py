@@ -46,9 +46,13 @@ def test_the_splitter_agrees_with_rational_arithmetic_on_degenerate_networks(kin
 @given(
     st.sampled_from(KINDS),
     st.integers(100, 10**6),
-    st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=3, max_size=3, unique=True),
+    st.lists(
+        st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=3, max_size=3, unique=True
+    ),
 )
-def test_the_splitter_agrees_with_rational_arithmetic_on_triangles_with_corners_on_kinks(kind, seed, corners):
+def test_the_splitter_agrees_with_rational_arithmetic_on_triangles_with_corners_on_kinks(
+    kind, seed, corners
+):
     (a, b), (c, d), (e, f) = corners
     if (c - a) * (f - b) == (d - b) * (e - a):
         return
@@ -85,13 +89,18 @@ def test_the_affine_maps_are_the_function_its_jacobian_and_continuous_across_edg
         t = cells.centres[i]
         assert np.allclose(cell.slope @ t + cell.constant, net(t), atol=1e-13)
         step = 1e-7 * np.sqrt(cells.volumes[i])
-        difference = np.stack([(net(t + step * e) - net(t - step * e)) / (2 * step) for e in np.eye(2)], axis=1)
+        difference = np.stack(
+            [(net(t + step * e) - net(t - step * e)) / (2 * step) for e in np.eye(2)], axis=1
+        )
         assert np.allclose(difference, cell.slope, atol=1e-4)
         slope, constant = cells.input_map(i)
         assert np.allclose(slope, cell.slope) and np.allclose(constant, cell.constant)
     owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
-    values = np.einsum("voc,vc->vo", cells.maps[owner, :, :2], cells.vertices) + cells.maps[owner, :, 2]
-    assert np.allclose(values, net(cells.vertices), atol=1e-12)  # both cells of an edge agree with f at its ends
+    values = (
+        np.einsum("voc,vc->vo", cells.maps[owner, :, :2], cells.vertices) + cells.maps[owner, :, 2]
+    )
+    # both cells of an edge agree with f at its ends
+    assert np.allclose(values, net(cells.vertices), atol=1e-12)
     assert np.allclose(pieces(net, SQUARE, maps=False).maps, cells.maps, atol=1e-13)
 
 
@@ -99,8 +108,11 @@ def test_a_slice_through_three_points_of_a_residual_network_with_a_sparse_convol
     rng = np.random.default_rng(2)
     kernel = rng.normal(size=3)
     rows = np.repeat(np.arange(30), 3)
-    band = sparse.csr_array((np.tile(kernel, 30), (rows, (rows + np.tile([0, 1, 2], 30)) % 30)), shape=(30, 30))
-    keep = sparse.csr_array(sparse.vstack([band, sparse.eye_array(30)]))  # the input is passed on beside the ReLU
+    band = sparse.csr_array(
+        (np.tile(kernel, 30), (rows, (rows + np.tile([0, 1, 2], 30)) % 30)), shape=(30, 30)
+    )
+    # the input is passed on beside the ReLU
+    keep = sparse.csr_array(sparse.vstack([band, sparse.eye_array(30)]))
     merge = sparse.csr_array(sparse.hstack([sparse.eye_array(30), sparse.eye_array(30)]))
     net = ReluNetwork(
         (
@@ -109,13 +121,16 @@ def test_a_slice_through_three_points_of_a_residual_network_with_a_sparse_convol
             Step(rng.normal(size=(2, 30)), np.zeros(2), np.zeros(2, bool)),
         )
     )
-    dense = ReluNetwork(tuple(Step(step.dense(), step.offset, step.rectified) for step in net.steps))
+    dense = ReluNetwork(
+        tuple(Step(step.dense(), step.offset, step.rectified) for step in net.steps)
+    )
     domain = Polygon.through(*rng.normal(size=(3, 30)))
     cells = pieces(net, domain)
     same = pieces(dense, domain)
     assert patterns(cells) == patterns(same) == patterns(pieces(net, domain, exact=True))
     assert np.allclose(
-        net(domain.chart(cells.centres)), np.einsum("icd,id->ic", cells.maps, np.c_[cells.centres, np.ones(len(cells))])
+        net(domain.chart(cells.centres)),
+        np.einsum("icd,id->ic", cells.maps, np.c_[cells.centres, np.ones(len(cells))]),
     )
     assert (sampled_patterns(net, domain.chart(cells.centres)) == cells.activation).all()
 
@@ -157,10 +172,15 @@ def test_neurons_that_nothing_reaches_are_zero_without_being_asked_for(kept_spar
     third = rng.normal(size=(4, 5))
     second[0], third[0] = [1, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0]
     weights = [first, second, third, rng.normal(size=(1, 4))]
-    offsets = [np.array([start, *rng.normal(size=n - 1)]) for start, n in ((-50.0, 6), (0.0, 5), (0.0, 4), (0.0, 1))]
+    offsets = [
+        np.array([start, *rng.normal(size=n - 1)])
+        for start, n in ((-50.0, 6), (0.0, 5), (0.0, 4), (0.0, 1))
+    ]
     net = ReluNetwork.dense(weights, offsets)
     if kept_sparse:
-        net = ReluNetwork(tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps))
+        net = ReluNetwork(
+            tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps)
+        )
     found = pieces(net, Box.cube(2))
     exactly = pieces(net, Box.cube(2), exact=True)
     assert set(found.names.tolist()) == set(exactly.names.tolist()) and len(found) > 10
@@ -170,10 +190,19 @@ def test_neurons_that_nothing_reaches_are_zero_without_being_asked_for(kept_spar
 @pytest.mark.parametrize("kept_sparse", [False, True])
 def test_terms_that_cancel_in_float64_alone_are_not_taken_for_zero(kept_sparse):
     """10¹⁶u + u − 10¹⁶u is zero in float64, and positive: u = 2 + x₁ on the square."""
-    weights = [np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]]), np.array([[1e16, 1.0, -1e16, 0.0]]), np.ones((1, 1))]
+    weights = [
+        np.array([[1.0, 0.0]] * 3 + [[0.0, 1.0]]),
+        np.array([[1e16, 1.0, -1e16, 0.0]]),
+        np.ones((1, 1)),
+    ]
     net = ReluNetwork.dense(weights, [np.array([2.0, 2.0, 2.0, 0.0]), np.zeros(1), np.zeros(1)])
     if kept_sparse:
-        net = ReluNetwork(tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps))
+        net = ReluNetwork(
+            tuple(replace(step, matrix=sparse.csr_array(step.dense())) for step in net.steps)
+        )
     found = pieces(net, SQUARE)
-    assert patterns(found) == patterns(pieces(net, SQUARE, exact=True)) and found.activation[:, 4].all()
+    assert (
+        patterns(found) == patterns(pieces(net, SQUARE, exact=True))
+        and found.activation[:, 4].all()
+    )
     assert found.certificate.rational_signs > 0

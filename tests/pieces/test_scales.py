@@ -15,10 +15,17 @@ CROSS = ReluNetwork.dense([[[1.0, 1.0], [1.0, -1.0]], [[1.0, 1.0]]], [[0.0, 0.0]
 def test_a_kink_too_small_for_float64_is_not_taken_for_another():
     net = ReluNetwork.dense([[[1e18], [1e18]], [[1.0, 1.0]]], [[2.3e-308, 0.0], [0.0]])
     for domain in (Segment([-1.0], [1.0]), Box([-1.0], [1.0])):
-        assert count_pieces(net, domain).lo == count_pieces(net, domain).hi == len(pieces(net, domain)) == 3
+        assert (
+            count_pieces(net, domain).lo
+            == count_pieces(net, domain).hi
+            == len(pieces(net, domain))
+            == 3
+        )
 
 
-@pytest.mark.parametrize("radius", [5e-324, 1e-300, 1e-200, 1e-160, 1e-120, 1e-30, 1e30, 1e120, 1e160, 1e200, 1e300])
+@pytest.mark.parametrize(
+    "radius", [5e-324, 1e-300, 1e-200, 1e-160, 1e-120, 1e-30, 1e30, 1e120, 1e160, 1e200, 1e300]
+)
 def test_the_size_of_the_domain_does_not_matter_to_lines_through_its_centre(radius):
     cells = pieces(CROSS, Box.cube(2, radius))
     assert len(cells) == 4 and cells.certificate.basis is Basis.EXACT
@@ -41,16 +48,24 @@ def test_a_multiple_of_every_weight_leaves_the_pieces_as_they_are(scale, d):
     power = 2.0 ** round(np.log2(scale))
     first, *others = net.steps
     scaled = ReluNetwork.dense(
-        [power * first.dense(), *(s.dense() for s in others)], [power * first.offset, *(0 * s.offset for s in others)]
+        [power * first.dense(), *(s.dense() for s in others)],
+        [power * first.offset, *(0 * s.offset for s in others)],
     )
     plain = ReluNetwork.dense(
-        [first.dense(), *(s.dense() for s in others)], [first.offset, *(0 * s.offset for s in others)]
+        [first.dense(), *(s.dense() for s in others)],
+        [first.offset, *(0 * s.offset for s in others)],
     )
-    assert count_pieces(scaled, Box.cube(d)) == count_pieces(plain, Box.cube(d)) == pieces(scaled, Box.cube(d)).count
+    assert (
+        count_pieces(scaled, Box.cube(d))
+        == count_pieces(plain, Box.cube(d))
+        == pieces(scaled, Box.cube(d)).count
+    )
 
 
 def test_layers_whose_product_overflows_are_counted_in_rationals():
-    net = ReluNetwork.dense([1e200 * np.eye(2), 1e200 * np.eye(2), np.ones((1, 2))], [np.zeros(2), np.zeros(2), [0.0]])
+    net = ReluNetwork.dense(
+        [1e200 * np.eye(2), 1e200 * np.eye(2), np.ones((1, 2))], [np.zeros(2), np.zeros(2), [0.0]]
+    )
     assert count_pieces(net, Box.cube(2)).lo == count_pieces(net, Space(2)).lo == 4
     low, high = pieces(net, Box.cube(2)).extreme()
     assert low.lo == low.hi == 0 and high.hi == np.inf and high.lo > 1e308

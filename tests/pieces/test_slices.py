@@ -29,8 +29,12 @@ def test_a_normal_form_is_exact_unless_a_constant_was_rounded():
     with jax.enable_x64(True):
         assert normal_form(random_network((2, 5, 1), "leaky-relu")).basis is Basis.EXACT
         assert normal_form(replace(net, apply=lambda p, x: net.apply(p, x))).basis is Basis.EXACT
-        assert normal_form(replace(net, apply=lambda p, x: net.apply(p, x / 3))).basis is Basis.EXACT
-        rooted = normal_form(replace(net, apply=lambda p, x: net.apply(p, x * jnp.sqrt(p[0][0][0, 0] ** 2 + 2))))
+        assert (
+            normal_form(replace(net, apply=lambda p, x: net.apply(p, x / 3))).basis is Basis.EXACT
+        )
+        rooted = normal_form(
+            replace(net, apply=lambda p, x: net.apply(p, x * jnp.sqrt(p[0][0][0, 0] ** 2 + 2)))
+        )
     assert rooted.basis is Basis.FLOAT and "sqrt" in rooted.meaning
 
 
@@ -63,7 +67,9 @@ def test_a_slice_passes_through_rows_of_the_data_and_survives_rows_on_a_line():
     assert isinstance(slice_of(1, None, rng, 1.0), Segment)
 
 
-@pytest.mark.parametrize("name, cells, regions", [("|x₁| + |x₂|", 4, 4), ("identity", 4, 1), ("three lines", 7, 7)])
+@pytest.mark.parametrize(
+    "name, cells, regions", [("|x₁| + |x₂|", 4, 4), ("identity", 4, 1), ("three lines", 7, 7)]
+)
 def test_small_networks_have_the_pieces_that_are_known_by_heart(name, cells, regions):
     net = Network.described(KNOWN[name])
     form = normal_form(net).network
@@ -87,5 +93,7 @@ def test_every_cell_is_drawn(inputs, kind):
 
 def test_ties_across_a_slice_do_not_refute_the_slopes_along_it():
     """On the plane of the first two inputs both entries of the maximum vanish: there Df has two one-sided values."""
-    net = Network.of(lambda x: x[0] + jnp.maximum(x[1], 0.0) + jnp.maximum(-x[2], 3.0 * x[3]), (4,), name="tied")
+    net = Network.of(
+        lambda x: x[0] + jnp.maximum(x[1], 0.0) + jnp.maximum(-x[2], 3.0 * x[3]), (4,), name="tied"
+    )
     assert run(relu_net_is_cpa, net).verdict in ("certified", "consistent")

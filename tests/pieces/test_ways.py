@@ -46,4 +46,5 @@ def test_maps_are_equal_where_the_neuron_between_has_no_influence(monkeypatch, f
             if not asked.may_lead_out((p ^ q).bit_length() - 1, active):
                 assert one == two
                 without += 1
-    assert 0 < without <= seen and (few == 1 or without == seen)  # with few coordinates none is overlooked
+    # with few coordinates none is overlooked
+    assert 0 < without <= seen and (few == 1 or without == seen)

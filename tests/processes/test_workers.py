@@ -117,7 +117,9 @@ def test_a_suspended_worker_goes_on_where_it_was(talk):
     one = talk()
     one.worker.suspend()
     one.worker.send({"kind": "echo"})
-    until(lambda: Path(f"/proc/{one.worker.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T")
+    until(
+        lambda: Path(f"/proc/{one.worker.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
+    )
     assert one.inbox.empty()
     one.worker.resume()
     one.heard("echo")
@@ -142,7 +144,9 @@ def test_a_worker_dies_with_its_client(suspended):
 
 
 def test_a_pool_hears_all_of_its_workers_and_kills_them():
-    pool: Pool[Worker] = Pool(lambda on_message: Worker(program("tests.processes.echo"), on_message))
+    pool: Pool[Worker] = Pool(
+        lambda on_message: Worker(program("tests.processes.echo"), on_message)
+    )
     one, two = pool.start_worker(), pool.start_worker()
     found: list[Any] = []
     until(lambda: found.extend(pool.messages(0.1)) or len(found) == 2)
@@ -155,7 +159,10 @@ def test_a_pool_hears_all_of_its_workers_and_kills_them():
     assert not is_alive(one.pid) and not is_alive(two.pid)
 
 
-@given(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=4), st.binary(max_size=50))
+@given(
+    st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=4),
+    st.binary(max_size=50),
+)
 def test_frames_come_back_as_they_were_sent(header, body):
     stream = io.BytesIO(pack(header, body) * 2)
     assert read(stream) == read(stream) == (header, body)

@@ -12,7 +12,13 @@ rationals = st.builds(Fraction, st.integers(-12, 12), st.integers(1, 6))
 
 
 @st.composite
-def networks(draw, inputs: int | None = None, outputs: int | None = None, max_depth: int = 3, plain: bool = True):
+def networks(
+    draw,
+    inputs: int | None = None,
+    outputs: int | None = None,
+    max_depth: int = 3,
+    plain: bool = True,
+):
     """A small rational network; with `plain=False` some hidden coordinates are not rectified."""
     depth = draw(st.integers(1, max_depth))
     ends = [draw(st.integers(1, 3)) if n is None else n for n in (inputs, outputs)]

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
-from ftheta.relu.calculus import combination, compose, compose_sparse, pad, parallel, postcompose, precompose, stack
+from ftheta.relu.calculus import (
+    combination,
+    compose,
+    compose_sparse,
+    pad,
+    parallel,
+    postcompose,
+    precompose,
+    stack,
+)
 from ftheta.relu.counts import count, firing, is_plain
 from ftheta.relu.elementary import hat
 from ftheta.relu.exact import round_weights
@@ -28,7 +37,9 @@ def connections(step) -> int:
 
 
 @given(networks(outputs=2, plain=False), networks(inputs=2, plain=False), st.data())
-def test_composition_merges_one_affine_map(inner: ExactNetwork, outer: ExactNetwork, data: st.DataObject) -> None:
+def test_composition_merges_one_affine_map(
+    inner: ExactNetwork, outer: ExactNetwork, data: st.DataObject
+) -> None:
     net = outer @ inner
     x = data.draw(points(inner.widths[0]))
     assert net(x) == outer(inner(x))
@@ -45,12 +56,16 @@ def test_sparse_composition_has_the_counts_of_the_table(inner, outer, data: st.D
     assert count(net).neurons == count(inner).neurons + count(outer).neurons + 2 * 2
     W = count(inner).connections
     V = count(outer).connections
-    assert count(net).connections == W + V + connections(inner.steps[-1]) + connections(outer.steps[0])
+    assert count(net).connections == W + V + connections(inner.steps[-1]) + connections(
+        outer.steps[0]
+    )
     assert count(net).connections <= 2 * W + 2 * V
 
 
 @given(networks(), st.integers(0, 3), st.data())
-def test_padding_keeps_the_function_and_costs_two_neurons_an_output(net, more: int, data: st.DataObject) -> None:
+def test_padding_keeps_the_function_and_costs_two_neurons_an_output(
+    net, more: int, data: st.DataObject
+) -> None:
     L = len(net.steps)
     m = net.widths[-1]
     padded = pad(net, L + more)
@@ -142,7 +157,9 @@ def test_counts_of_the_catalogue() -> None:
 
     def mlp(*widths: int) -> ReluNetwork:
         pairs = list(pairwise(widths))
-        return ReluNetwork.dense([rng.normal(size=(n, m)) for m, n in pairs], [rng.normal(size=n) for _, n in pairs])
+        return ReluNetwork.dense(
+            [rng.normal(size=(n, m)) for m, n in pairs], [rng.normal(size=n) for _, n in pairs]
+        )
 
     small = count(mlp(3, 5, 2))
     assert (small.parameters, small.connections, small.neurons) == (32, 25, 5)
@@ -161,7 +178,11 @@ def test_affine_maps_without_relu_between_them_count_once() -> None:
 
 
 @max_examples(50)
-@given(networks(inputs=2, max_depth=3, plain=False), st.lists(points(2), min_size=5, max_size=5), st.booleans())
+@given(
+    networks(inputs=2, max_depth=3, plain=False),
+    st.lists(points(2), min_size=5, max_size=5),
+    st.booleans(),
+)
 def test_neurons_called_dead_or_active_are_so(net, xs, floats: bool) -> None:
     lower = [Fraction(-1), Fraction(0)]
     upper = [Fraction(1), Fraction(2)]
@@ -177,7 +198,9 @@ def test_neurons_called_dead_or_active_are_so(net, xs, floats: bool) -> None:
 
 
 def test_certainly_dead_and_certainly_active_neurons_are_found() -> None:
-    net = round_weights(ExactNetwork.dense([[[1], [-1], [1]], [[1, 1, 1]]], [[-2, -2, 5], [0]])).network
+    net = round_weights(
+        ExactNetwork.dense([[[1], [-1], [1]], [[1, 1, 1]]], [[-2, -2, 5], [0]])
+    ).network
     found = firing(net, [-1.0], [1.0])
     assert found.dead[0].tolist() == [True, True, False]
     assert found.active[0].tolist() == [False, False, True]
@@ -190,7 +213,9 @@ def test_a_sum_that_rounds_to_the_wrong_side_of_zero_decides_nothing() -> None:
     """1 + 4·2⁻⁵³ − (1 + 2⁻⁵²) is 2⁻⁵², but summed one after the other in float64 it is −2⁻⁵²."""
     row = np.array([1.0, *(2.0**-53 for _ in range(4))])
     offset = -(1 + 2.0**-52)
-    net = ReluNetwork.dense([np.array([row, -row]), np.ones((1, 2))], [np.array([offset, -offset]), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [np.array([row, -row]), np.ones((1, 2))], [np.array([offset, -offset]), np.zeros(1)]
+    )
     ones = [1.0] * 5
     assert sum(map(Fraction, row), Fraction(offset)) > 0 > sum(row.tolist()) + offset
     found = firing(net, ones, ones)
@@ -198,7 +223,8 @@ def test_a_sum_that_rounds_to_the_wrong_side_of_zero_decides_nothing() -> None:
 
 
 def test_a_box_whose_ends_are_no_floats_is_rounded_outward() -> None:
-    third = Fraction(1, 3)  # float(1/3) < 1/3, so that this neuron fires in the last sliver of the box
+    # float(1/3) < 1/3, so that this neuron fires in the last sliver of the box
+    third = Fraction(1, 3)
     net = ReluNetwork.dense([[[1.0]], [[1.0]]], [[-1 / 3], [0.0]])
     assert not firing(net, [0], [third]).dead[0].any()
 
@@ -225,7 +251,11 @@ def test_the_path_norm_is_invariant(net, seed: int) -> None:
 
 def test_duplicated_dead_and_constant_neurons_disappear() -> None:
     net = ExactNetwork.dense(
-        [[[1], [2], [0], [0], [3]], [[1, 1, 1, 1, 0], [0, 0, 0, 0, 0], [-1, 0, 0, 0, 0]], [[1, 1, 1]]],
+        [
+            [[1], [2], [0], [0], [3]],
+            [[1, 1, 1, 1, 0], [0, 0, 0, 0, 0], [-1, 0, 0, 0, 0]],
+            [[1, 1, 1]],
+        ],
         [[1, 2, 5, -5, 0], [0, -1, 0], [0]],
     )
     form = canonical(net)

@@ -11,7 +11,13 @@ from ftheta.logic import SubjectError, UsageError
 from ftheta.relu import elementary as make
 from ftheta.relu.counts import count, is_plain
 from ftheta.relu.line.cpa1d import PiecewiseAffine, absolute, affine, from_breaks, relu
-from ftheta.relu.line.points import from_slopes, line_network, on_line, restrict_to_line, through_points
+from ftheta.relu.line.points import (
+    from_slopes,
+    line_network,
+    on_line,
+    restrict_to_line,
+    through_points,
+)
 from ftheta.relu.line.sawtooth import (
     folding,
     folding_regions,
@@ -23,7 +29,14 @@ from ftheta.relu.line.sawtooth import (
     square_error,
     zigzag,
 )
-from ftheta.relu.maxima.maximum import hidden_layers, max_affine, max_min, maximum, minimum_of, neurons
+from ftheta.relu.maxima.maximum import (
+    hidden_layers,
+    max_affine,
+    max_min,
+    maximum,
+    minimum_of,
+    neurons,
+)
 from ftheta.relu.network import ExactNetwork
 
 from ..thoroughness import max_examples
@@ -57,7 +70,9 @@ def test_the_hat_has_two_networks_and_twice_applied_it_is_min_of_abs_and_one() -
     hat = from_breaks([-1, 0, 1], lambda t: max(Fraction(0), 1 - abs(t)))
     assert on_line(make.hat()) == on_line(make.deep_hat()) == (hat,)
     assert area(hat) == 1 and (hat.kinks[0], hat.kinks[-1]) == (-1, 1)
-    assert on_line(make.hat() @ make.hat()) == (from_breaks([-1, 0, 1], lambda t: min(abs(t), Fraction(1))),)
+    assert on_line(make.hat() @ make.hat()) == (
+        from_breaks([-1, 0, 1], lambda t: min(abs(t), Fraction(1))),
+    )
     assert count(make.hat()).neurons == 3 and make.deep_hat().widths == (1, 2, 1, 1)
 
 
@@ -102,7 +117,10 @@ def test_wrong_arguments_are_refused() -> None:
     ):
         with pytest.raises(UsageError):
             wrong()
-    for wrong in (lambda: through_points([0, 0], [1, 2]), lambda: from_slopes([1, 0], [1, 2, 3], 0, 0)):
+    for wrong in (
+        lambda: through_points([0, 0], [1, 2]),
+        lambda: from_slopes([1, 0], [1, 2, 3], 0, 0),
+    ):
         with pytest.raises(SubjectError):
             wrong()
 
@@ -111,7 +129,10 @@ def test_wrong_arguments_are_refused() -> None:
 
 
 @max_examples(60)
-@given(st.lists(st.integers(-3, 3).map(Fraction), min_size=1, max_size=9), st.sampled_from(["tree", "chain"]))
+@given(
+    st.lists(st.integers(-3, 3).map(Fraction), min_size=1, max_size=9),
+    st.sampled_from(["tree", "chain"]),
+)
 def test_the_largest_of_many_numbers_also_when_tied(x: list[Fraction], shape) -> None:
     net = maximum(len(x), shape)
     assert net(x) == (max(x),)
@@ -150,7 +171,11 @@ def test_interpolation_of_the_catalogue() -> None:
     assert count(net).neurons == 3
 
 
-@given(st.lists(st.tuples(st.integers(-20, 20), rationals), min_size=2, max_size=7, unique_by=lambda p: p[0]))
+@given(
+    st.lists(
+        st.tuples(st.integers(-20, 20), rationals), min_size=2, max_size=7, unique_by=lambda p: p[0]
+    )
+)
 def test_points_to_network_and_back_with_the_least_neurons(points) -> None:
     f = through_points([x for x, _ in points], [y for _, y in points])
     net = line_network(f)
@@ -196,7 +221,9 @@ def test_telgarskys_function_for_two_layers_has_18_nodes_and_64_pieces() -> None
     assert inside_unit_interval(f) == 64
     distance = absolute(f - affine(0, Fraction(1, 2)))
     marks = [Fraction(0), *(t for t in distance.kinks if 0 < t < 1), Fraction(1)]
-    assert sum((b - a) * (distance(a) + distance(b)) / 2 for a, b in pairwise(marks)) == Fraction(1, 4)
+    assert sum((b - a) * (distance(a) + distance(b)) / 2 for a, b in pairwise(marks)) == Fraction(
+        1, 4
+    )
 
 
 @pytest.mark.parametrize(("a", "k", "W", "L", "pieces"), [(5, 2, 20, 4, 25), (4, 3, 24, 6, 64)])
@@ -216,7 +243,9 @@ def test_two_layers_of_two_neurons_reach_seven_pieces() -> None:
 
 @given(st.lists(rationals, min_size=13, max_size=13))
 def test_two_layers_of_two_neurons_never_pass_seven_pieces(w) -> None:
-    net = ExactNetwork.dense([[w[:1], w[1:2]], [w[2:4], w[4:6]], [w[6:8]]], [w[8:10], w[10:12], w[12:]])
+    net = ExactNetwork.dense(
+        [[w[:1], w[1:2]], [w[2:4], w[4:6]], [w[6:8]]], [w[8:10], w[10:12], w[12:]]
+    )
     assert len(on_line(net)[0].slopes) <= 7
 
 
@@ -226,7 +255,8 @@ def test_the_square_is_interpolated_with_the_proved_error(m: int) -> None:
     nodes = [Fraction(k, 2**m) for k in range(2**m + 1)]
     assert [t for t in f.kinks if 0 < t < 1] == nodes[1:-1]
     assert all(f(t) == t * t for t in nodes)
-    errors = {f((a + b) / 2) - ((a + b) / 2) ** 2 for a, b in pairwise(nodes)}  # a chord errs most at the middle
+    # a chord errs most at the middle
+    errors = {f((a + b) / 2) - ((a + b) / 2) ** 2 for a, b in pairwise(nodes)}
     assert errors == {square_error(m)} == {Fraction(1, 4 ** (m + 1))}
     assert count(square(m)).neurons == 3 * m and count(square(m)).activations == m
 
@@ -258,5 +288,7 @@ def test_more_levels_make_a_polynomial_as_exact_as_wished() -> None:
 def test_folding_three_times_in_the_plane_makes_64_regions() -> None:
     net = folding(3, 2)
     assert net.widths == (2, 4, 4, 4, 2)
-    pieces = [inside_unit_interval(f) for f in (*restrict_to_line(net, [0, Fraction(1, 9)], [1, 0])[:1],)]
+    pieces = [
+        inside_unit_interval(f) for f in (*restrict_to_line(net, [0, Fraction(1, 9)], [1, 0])[:1],)
+    ]
     assert folding_regions(3, 2) == pieces[0] ** 2 == 64

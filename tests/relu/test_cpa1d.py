@@ -24,7 +24,13 @@ from ftheta.relu.line.cpa1d import (
     relu,
 )
 from ftheta.relu.line.hat import DEEP, HAT, shallow
-from ftheta.theorems.piecewise.hat_function import PRINTED, RAMP, far_field_rank, iterate_hat, two_neuron_rank
+from ftheta.theorems.piecewise.hat_function import (
+    PRINTED,
+    RAMP,
+    far_field_rank,
+    iterate_hat,
+    two_neuron_rank,
+)
 
 numbers = st.fractions(min_value=-4, max_value=4, max_denominator=8)
 weights = st.integers(-8, 8).map(lambda k: k / 4)
@@ -155,9 +161,18 @@ def test_two_neurons_vanish_far_out_only_together_with_everything_and_three_need
     assert far_field_rank((1,)) == far_field_rank((-1,)) == 2
 
 
-@given(st.tuples(weights, weights), st.tuples(weights, weights), st.tuples(weights, weights), weights)
-def test_no_network_of_two_neurons_is_compactly_supported_unless_it_is_zero(inner, bias, outer, constant):
-    net = Description((Dense(np.array(inner)[:, None], np.array(bias), "relu"), Dense(np.array([outer]), [constant])))  # type: ignore[arg-type]
+@given(
+    st.tuples(weights, weights), st.tuples(weights, weights), st.tuples(weights, weights), weights
+)
+def test_no_network_of_two_neurons_is_compactly_supported_unless_it_is_zero(
+    inner, bias, outer, constant
+):
+    net = Description(
+        (
+            Dense(np.array(inner)[:, None], np.array(bias), "relu"),
+            Dense(np.array([outer]), [constant]),
+        )
+    )  # type: ignore[arg-type]
     f = realisation(net)
     assert f == affine(0) or f.mass == inf
 
@@ -169,4 +184,7 @@ def test_networks_without_an_exact_form_say_why():
     assert exact_form(wide) == "2 inputs, 1 outputs"
     assert "tanh" in str(exact_form(smooth))
     with pytest.raises(SubjectError, match="too many pieces"):
-        from_breaks(range(30_000), lambda x: (x % 2) if x.denominator == 1 and 0 <= x < 30_000 else Fraction(0))
+        from_breaks(
+            range(30_000),
+            lambda x: (x % 2) if x.denominator == 1 and 0 <= x < 30_000 else Fraction(0),
+        )

@@ -31,7 +31,11 @@ def plane(d: int) -> Polygon:
 
 def test_the_bounds_of_the_catalogue() -> None:
     assert [depth_bound(d) for d in (1, 2, 3, 4, 7, 8, 15, 16)] == [2, 3, 3, 4, 4, 5, 5, 6]
-    assert [(depth_bound(d) - 1, recent_hidden_layers(d)) for d in (4, 10, 28)] == [(3, 2), (4, 3), (5, 4)]
+    assert [(depth_bound(d) - 1, recent_hidden_layers(d)) for d in (4, 10, 28)] == [
+        (3, 2),
+        (4, 3),
+        (5, 4),
+    ]
 
 
 def test_the_recent_bound_is_nowhere_worse_than_the_older_one() -> None:
@@ -61,7 +65,9 @@ def test_on_the_line_a_kink_needs_one_layer_and_no_more() -> None:
 
 @max_examples(12)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 8), st.integers(1, 3))
-def test_one_hidden_layer_in_any_dress_is_never_excluded(seed: int, d: int, width: int, depth: int) -> None:
+def test_one_hidden_layer_in_any_dress_is_never_excluded(
+    seed: int, d: int, width: int, depth: int
+) -> None:
     """Padded with layers that pass everything on, so that the search cannot see how few layers there are."""
     from ftheta.relu.calculus import pad
 
@@ -73,10 +79,17 @@ def test_one_hidden_layer_in_any_dress_is_never_excluded(seed: int, d: int, widt
 @pytest.mark.parametrize("d", [2, 3, 7])
 def test_maxima_and_random_deep_networks_need_two(d: int) -> None:
     rng = np.random.default_rng(d)
-    nets = [round_weights(maximum_with_zero(d)).network, from_description(random_mlp(rng, (d, 12, 12, 1), bias=0.5))]
+    nets = [
+        round_weights(maximum_with_zero(d)).network,
+        from_description(random_mlp(rng, (d, 12, 12, 1), bias=0.5)),
+    ]
     for net in nets:
         found = OnSlice.of(net, plane(d), rng)
-        assert found.needs.layers == 2 and found.needs.why is not None and found.needs.why.holds(found.plane)
+        assert (
+            found.needs.layers == 2
+            and found.needs.why is not None
+            and found.needs.why.holds(found.plane)
+        )
 
 
 @pytest.mark.parametrize(("d", "forms"), [(1, 8), (2, 7), (3, 5)])

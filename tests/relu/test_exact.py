@@ -35,7 +35,9 @@ def test_floats_survive_the_round_trip_bit_by_bit() -> None:
     back = round_weights(exact(net))
     assert back.is_exact and back.largest_error == 0
     for one, other in zip(net.steps, back.network.steps):
-        assert np.array_equal(one.dense(), other.dense()) and np.array_equal(one.offset, other.offset)
+        assert np.array_equal(one.dense(), other.dense()) and np.array_equal(
+            one.offset, other.offset
+        )
 
 
 def test_rounding_reports_what_it_lost() -> None:
@@ -50,7 +52,9 @@ def test_a_weight_beyond_float64_is_refused() -> None:
 
 
 @given(networks(), st.data())
-def test_the_float_realisation_follows_the_exact_one(net: ExactNetwork, data: st.DataObject) -> None:
+def test_the_float_realisation_follows_the_exact_one(
+    net: ExactNetwork, data: st.DataObject
+) -> None:
     x = data.draw(points(net.widths[0]))
     floats = round_weights(net).network(np.array(x, float))
     assert np.allclose(floats, [float(v) for v in net(x)], rtol=1e-9, atol=1e-6)
@@ -96,7 +100,9 @@ def test_the_two_algebras_agree(table: list[list[int]]) -> None:
     for floats, rationals in pairs:
         assert ExactMatrix.of(np.asarray(floats)) == rationals
     assert RATIONALS.nnz(ExactMatrix.of(A)) == FLOATS.nnz(A)
-    assert RATIONALS.image(ExactMatrix.of(A), (fmpq(1), fmpq(2))) == tuple(map(rational, A @ np.array([1.0, 2.0])))
+    assert RATIONALS.image(ExactMatrix.of(A), (fmpq(1), fmpq(2))) == tuple(
+        map(rational, A @ np.array([1.0, 2.0]))
+    )
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
@@ -105,14 +111,19 @@ def test_a_product_with_a_dense_matrix_is_that_of_fractions(share):
     one = np.where(rng.random((6, 5)) < share, rng.integers(-9, 9, (6, 5)) / 8, 0.0)
     other = rng.integers(-9, 9, (5, 3)) / 4
     found = ExactMatrix.of(one).times([[rational(t) for t in row] for row in other.tolist()])
-    meant = [[sum(Fraction(one[i, j]) * Fraction(other[j, k]) for j in range(5)) for k in range(3)] for i in range(6)]
+    meant = [
+        [sum(Fraction(one[i, j]) * Fraction(other[j, k]) for j in range(5)) for k in range(3)]
+        for i in range(6)
+    ]
     assert [[fraction(t) for t in row] for row in found] == meant
 
 
 def test_rationals_are_kept_by_the_numbers_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy shares them, a weight that is changed in place does not; few are kept."""
     W, V = np.array([[1.0, 2.0]]), np.array([[1.5]])
-    net, twin = (ReluNetwork.dense([W.copy(), V.copy()], [np.zeros(1), np.zeros(1)]) for _ in range(2))
+    net, twin = (
+        ReluNetwork.dense([W.copy(), V.copy()], [np.zeros(1), np.zeros(1)]) for _ in range(2)
+    )
     kept = exact(net)
     assert exact(twin) is kept
     net.steps[0].matrix[0, 0] = 3.0
@@ -126,6 +137,8 @@ def test_rationals_are_kept_by_the_numbers_of_the_weights(monkeypatch: pytest.Mo
 def test_a_sparse_network_has_its_own_rationals() -> None:
     A = np.array([[0.0, 1.5], [0.25, 0.0]])
     matrices = sparse.csr_array(A), sparse.csr_array(A.T)
-    one, other = (ReluNetwork((Step(matrix, np.zeros(2), np.zeros(2, bool)),)) for matrix in matrices)
+    one, other = (
+        ReluNetwork((Step(matrix, np.zeros(2), np.zeros(2, bool)),)) for matrix in matrices
+    )
     assert exact(one)([1, 2]) == (Fraction(3), Fraction(1, 4))
     assert exact(other)([1, 2]) == (Fraction(1, 2), Fraction(3, 2))

@@ -33,7 +33,9 @@ def assert_same(f, shape: tuple[int, ...], seed: int = 0, samples: int = 40) -> 
     net = relu_form(f, jnp.zeros(shape))
     x = np.random.default_rng(seed).normal(size=(samples, *shape)) * 2
     expected = np.asarray(jax.jit(jax.vmap(f))(x)).reshape(samples, -1)
-    assert np.allclose(net(x.reshape(samples, -1)), expected, rtol=1e-12, atol=1e-12 * max(1, abs(expected).max()))
+    assert np.allclose(
+        net(x.reshape(samples, -1)), expected, rtol=1e-12, atol=1e-12 * max(1, abs(expected).max())
+    )
     return net
 
 
@@ -60,9 +62,18 @@ def test_a_description_has_one_form_by_either_way() -> None:
     ("stride", "padding", "groups", "dilation"),
     [(1, 0, 1, 1), (2, 1, 1, 1), (1, ((1, 2), (0, 1)), 2, 1), ((2, 1), "SAME", 4, 1), (1, 2, 2, 2)],
 )
-def test_convolutions_with_stride_padding_groups_and_dilation(stride, padding, groups, dilation) -> None:
+def test_convolutions_with_stride_padding_groups_and_dilation(
+    stride, padding, groups, dilation
+) -> None:
     conv = eqx.nn.Conv2d(
-        4, 8, 3, stride=stride, padding=padding, groups=groups, dilation=dilation, key=jax.random.key(1)
+        4,
+        8,
+        3,
+        stride=stride,
+        padding=padding,
+        groups=groups,
+        dilation=dilation,
+        key=jax.random.key(1),
     )
     assert_same(lambda x: jax.nn.relu(conv(x)), (4, 7, 6), samples=8)
 
@@ -116,7 +127,9 @@ def test_batch_normalisation_at_inference_is_merged() -> None:
     var = normal(6, seed=2) ** 2
     gamma = normal(6, seed=3)
     beta = normal(6, seed=4)
-    net = assert_same(lambda x: jax.nn.relu((W @ x - mean) * lax.rsqrt(var + 1e-5) * gamma + beta).sum(), (3,))
+    net = assert_same(
+        lambda x: jax.nn.relu((W @ x - mean) * lax.rsqrt(var + 1e-5) * gamma + beta).sum(), (3,)
+    )
     assert net.widths == (3, 6, 1)
 
 
@@ -158,7 +171,9 @@ def test_moves_of_entries_make_no_neurons() -> None:
         y = jnp.concatenate([x, jnp.ones((1, 4)), x[::-1]], axis=0)
         y = jnp.pad(y.T, ((1, 0), (0, 2)), constant_values=3.0)[:, 1:5]
         y = y[jnp.array([0, 2, 2, 1])] + lax.dynamic_slice(y, (1, 0), (4, 4))
-        return jnp.broadcast_to(y[None], (2, 4, 4)).reshape(2, 16).at[0].get() * jnp.arange(16.0) / 3
+        return (
+            jnp.broadcast_to(y[None], (2, 4, 4)).reshape(2, 16).at[0].get() * jnp.arange(16.0) / 3
+        )
 
     net = assert_same(f, (3, 4))
     assert count(net).neurons == 0 and len(net.steps) == 1
@@ -168,9 +183,15 @@ def test_batched_products_and_loops() -> None:
     W = normal(3, 4, 2)
     assert_same(lambda x: jnp.einsum("bij,bj->bi", W, x), (3, 2))
     assert_same(lambda x: x.T @ W[0, :3], (3, 2))
-    assert_same(lambda x: jnp.cumsum(x, 0) - lax.cummax(x, axis=1) + lax.cummin(x, axis=0, reverse=True), (3, 4))
+    assert_same(
+        lambda x: jnp.cumsum(x, 0) - lax.cummax(x, axis=1) + lax.cummin(x, axis=0, reverse=True),
+        (3, 4),
+    )
     A = normal(4, 4) / 2
-    assert_same(lambda x: lax.scan(lambda h, _: (jax.nn.relu(A @ h - 0.1), h[0]), x, None, length=3)[1], (4,))
+    assert_same(
+        lambda x: lax.scan(lambda h, _: (jax.nn.relu(A @ h - 0.1), h[0]), x, None, length=3)[1],
+        (4,),
+    )
 
 
 def test_several_inputs_are_taken_one_after_the_other() -> None:
@@ -258,7 +279,9 @@ def test_networks_survive_files_and_modules(make, tmp_path: Path) -> None:
     save(net, tmp_path / "net.npz")
     back = load(tmp_path / "net.npz")
     for one, other in zip(net.steps, back.steps):
-        assert np.array_equal(one.dense(), other.dense()) and np.array_equal(one.offset, other.offset)
+        assert np.array_equal(one.dense(), other.dense()) and np.array_equal(
+            one.offset, other.offset
+        )
         assert np.array_equal(one.rectified, other.rectified)
     module = to_equinox(net)
     x = normal(7, net.widths[0])

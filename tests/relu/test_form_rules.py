@@ -83,7 +83,9 @@ def test_the_order_of_a_few_numbers(f, shape):
 
 
 @max_examples(30)
-@given(st.lists(st.builds(Fraction, st.integers(-20, 20), st.integers(1, 7)), min_size=1, max_size=9))
+@given(
+    st.lists(st.builds(Fraction, st.integers(-20, 20), st.integers(1, 7)), min_size=1, max_size=9)
+)
 def test_sorting_in_rationals_is_sorting(numbers):
     assert list(sorter(len(numbers))(numbers)) == sorted(numbers)
 
@@ -97,7 +99,9 @@ def sorter(n: int) -> ExactNetwork:
 def test_a_comparator_is_one_neuron_and_unused_ones_are_left_out():
     n = 8
     net = relu_form(jnp.sort, jnp.zeros(n))
-    assert count(net).neurons == sum(map(len, comparators(n))) == 19 and count(net).activations == len(comparators(n))
+    assert count(net).neurons == sum(map(len, comparators(n))) == 19 and count(
+        net
+    ).activations == len(comparators(n))
     assert count(relu_form(lambda x: lax.top_k(x, 1)[0], jnp.zeros(n))).neurons == n - 1
 
 
@@ -133,7 +137,10 @@ def test_writing_at_constant_places(f):
 
 
 @max_examples(15)
-@given(st.lists(st.integers(-6, 7), min_size=4, max_size=4), st.sampled_from(["add", "subtract", "max", "min"]))
+@given(
+    st.lists(st.integers(-6, 7), min_size=4, max_size=4),
+    st.sampled_from(["add", "subtract", "max", "min"]),
+)
 def test_writing_at_any_places_also_outside_and_twice(places, word):
     with jax.enable_x64(True):
         u = jnp.array([-1.0, 0.5, 2.0, 1.0])
@@ -159,15 +166,23 @@ def test_places_that_depend_on_the_input_are_refused():
         lambda x: jnp.where((x < 0) | (x > 2), 0.0, jnp.where(x < 1, x, 2 - x)),
         lambda x: jnp.where((x > 0) ^ (x > 1), x, jnp.where(x > 0, 1.0, 0.0)),
         lambda x: jnp.where((x >= 0) & (x <= 0), 0.0, x),
-        lambda x: jnp.where(jnp.logical_not((x <= 0) | (x >= 3)), jnp.where(x < 1, x, (3 - x) / 2), 0.0),
+        lambda x: jnp.where(
+            jnp.logical_not((x <= 0) | (x >= 3)), jnp.where(x < 1, x, (3 - x) / 2), 0.0
+        ),
         lambda x: jnp.where((x > 0) | (x > 1), x, 0.0),
         lambda x: jnp.where((x > 0) & jnp.array([True, False, True, True]), x, 0.0),
         lambda x: jnp.where(jnp.array([True, False, True, True]), jnp.where(x > 0, x, 0.0), -x),
-        lambda x: jnp.where(2 * x + x[0] > 6, 6.0, jnp.where(2 * x + x[0] < -4, -4.0, 2 * x + x[0])),
-        lambda x: jnp.where(x > 1, 3 - 2 * x, jnp.where((x < -1) & (x < 5), -1.0, x)),
-        lambda x: jnp.where((x > 1)[::-1] & (x < 3)[::-1], x[::-1] - 1, jnp.where(x >= 3, 2.0, 0.0)[::-1]),
         lambda x: jnp.where(
-            x > 1.5, jnp.clip(x, -1, 1), jnp.where(x < -1.5, -jax.nn.relu(1 - 0 * x), jnp.clip(x, -1, 1))
+            2 * x + x[0] > 6, 6.0, jnp.where(2 * x + x[0] < -4, -4.0, 2 * x + x[0])
+        ),
+        lambda x: jnp.where(x > 1, 3 - 2 * x, jnp.where((x < -1) & (x < 5), -1.0, x)),
+        lambda x: jnp.where(
+            (x > 1)[::-1] & (x < 3)[::-1], x[::-1] - 1, jnp.where(x >= 3, 2.0, 0.0)[::-1]
+        ),
+        lambda x: jnp.where(
+            x > 1.5,
+            jnp.clip(x, -1, 1),
+            jnp.where(x < -1.5, -jax.nn.relu(1 - 0 * x), jnp.clip(x, -1, 1)),
         ),
     ],
 )
@@ -214,7 +229,11 @@ def by_where(kinks, slopes, order):
     def f(x):
         y = 99.0 * jnp.ones_like(x)
         for i in order:
-            inside = (x >= ends[i]) & (x < ends[i + 1]) if np.isfinite([ends[i], ends[i + 1]]).all() else None
+            inside = (
+                (x >= ends[i]) & (x < ends[i + 1])
+                if np.isfinite([ends[i], ends[i + 1]]).all()
+                else None
+            )
             if inside is None:
                 inside = x < ends[i + 1] if i == 0 else x >= ends[i]
             y = jnp.where(inside, slopes[i] * x + offsets[i], y)
@@ -277,7 +296,8 @@ def test_a_large_choice_that_has_to_be_looked_into_is_refused():
 
 
 @pytest.mark.parametrize(
-    "window, stride, padding", [((3, 3), 2, 1), ((3, 3), 1, 0), ((2, 4), 1, 1), ((5, 5), 3, 2), ((2, 2), 2, 0)]
+    "window, stride, padding",
+    [((3, 3), 2, 1), ((3, 3), 1, 0), ((2, 4), 1, 1), ((5, 5), 3, 2), ((2, 2), 2, 0)],
 )
 def test_overlapping_windows_share_their_rows(window, stride, padding):
     pool = eqx.nn.MaxPool2d(window, stride, padding)
@@ -291,13 +311,16 @@ def test_overlapping_windows_share_their_rows(window, stride, padding):
 
 
 def test_pairs_that_meet_again_meet_once():
-    assert count(assert_same(eqx.nn.MaxPool1d(4, 1), (1, 12))).neurons == 11 + 9  # neighbours, then windows; not 3 · 9
+    # neighbours, then windows; not 3 · 9
+    assert count(assert_same(eqx.nn.MaxPool1d(4, 1), (1, 12))).neurons == 11 + 9
     n = 16
     assert count(assert_same(lambda x: lax.cummax(x), (n,))).neurons <= n * 4
 
 
 def test_dilated_and_padded_windows():
     def f(x):
-        return lax.reduce_window(x, -jnp.inf, lax.max, (2, 3), (1, 2), ((1, 0), (2, 1)), (1, 1), (2, 2))
+        return lax.reduce_window(
+            x, -jnp.inf, lax.max, (2, 3), (1, 2), ((1, 0), (2, 1)), (1, 1), (2, 2)
+        )
 
     assert_same(f, (5, 7), samples=10)

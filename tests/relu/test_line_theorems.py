@@ -29,7 +29,8 @@ from ftheta.theorems.piecewise.pieces_1d import three_by_two, two_by_two
 
 
 @pytest.mark.parametrize(
-    "slopes, neurons", [((1, -1, 1, -2), 3), ((0, 1), 1), ((-1, 1), 2), ((1, 2, 5), 3), ((2, 0, 3), 2)]
+    "slopes, neurons",
+    [((1, -1, 1, -2), 3), ((0, 1), 1), ((-1, 1), 2), ((1, 2, 5), 3), ((2, 0, 3), 2)],
 )
 def test_the_fewest_neurons_realise_the_function(slopes, neurons):
     f = from_slopes(range(len(slopes) - 1), slopes, 0, 1)

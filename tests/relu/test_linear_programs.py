@@ -53,7 +53,9 @@ def test_the_deepest_point_is_as_deep_as_it_says_and_as_highs_finds(program):
     A = np.array(rows)[:, :-1]
     b = np.array(rows)[:, -1]
     limits = np.column_stack([-A, np.ones(len(b))])
-    reference = linprog([*[0] * d, -1], A_ub=limits, b_ub=b, bounds=[*[(None, None)] * d, (None, 1)])
+    reference = linprog(
+        [*[0] * d, -1], A_ub=limits, b_ub=b, bounds=[*[(None, None)] * d, (None, 1)]
+    )
     assert float(fraction(depth)) == pytest.approx(-reference.fun, abs=1e-7)
 
 

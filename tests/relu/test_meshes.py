@@ -63,10 +63,14 @@ def sample(mesh: Mesh, cell: int, rng: np.random.Generator):
     w[0] += sum(w) == 0
     weights = [fmpq(t, sum(w)) for t in w]
     corners = mesh.corners(cell)
-    return [sum((t * x[j] for t, x in zip(weights, corners)), fmpq(0)) for j in range(mesh.dimension)], weights
+    return [
+        sum((t * x[j] for t, x in zip(weights, corners)), fmpq(0)) for j in range(mesh.dimension)
+    ], weights
 
 
-def assert_interpolates(net, mesh: Mesh, values, rng: np.random.Generator, samples: int = 3) -> None:
+def assert_interpolates(
+    net, mesh: Mesh, values, rng: np.random.Generator, samples: int = 3
+) -> None:
     for k, cell in enumerate(mesh.simplices):
         for _ in range(samples):
             x, w = sample(mesh, k, rng)
@@ -78,7 +82,9 @@ def assert_interpolates(net, mesh: Mesh, values, rng: np.random.Generator, sampl
 
 @max_examples(25)
 @given(st.integers(0, 2**31), st.integers(5, 14))
-def test_any_triangulated_function_of_two_variables_takes_two_hidden_layers(seed: int, n: int) -> None:
+def test_any_triangulated_function_of_two_variables_takes_two_hidden_layers(
+    seed: int, n: int
+) -> None:
     rng = np.random.default_rng(seed)
     points, cells = delaunay(np.unique(rng.integers(0, 12, (n, 2)), axis=0) + 0 * rng.random())
     mesh = Mesh.of(points, cells)
@@ -127,7 +133,9 @@ def test_the_round_trip_mesh_network_mesh() -> None:
     values = list(range(10))
     net = compile_cpa(points, cells, values)
     again = compile_cpa(points, cells, [net(p)[0] for p in points])
-    assert all(a.matrix == b.matrix and a.offset == b.offset for a, b in zip(net.steps, again.steps))
+    assert all(
+        a.matrix == b.matrix and a.offset == b.offset for a, b in zip(net.steps, again.steps)
+    )
 
 
 def test_an_interpolant_that_is_constant_is_a_constant_network() -> None:
@@ -159,7 +167,8 @@ def test_the_uniform_hat_has_the_values_of_the_catalogue() -> None:
     net = nodal(mesh, origin)
     half = Fraction(1, 2)
     assert net([half, 0]) == (half,) and net([half, -half]) == (0,)
-    assert len(mesh.stars[origin]) * Fraction(1, 2) / 3 == 1  # six triangles of area 1/2, mean 1/3: integral 1
+    # six triangles of area 1/2, mean 1/3: integral 1
+    assert len(mesh.stars[origin]) * Fraction(1, 2) / 3 == 1
     assert count(net).affine_layers == 3
 
 
@@ -178,7 +187,10 @@ HATS_3 = (convex_star(*KUHN_3).network(), lattice_nodal(*KUHN_3))
 
 def test_stars_that_are_not_convex_are_handled_in_plane_and_space() -> None:
     rng = np.random.default_rng(2)
-    arrow = ([[0, 0], [4, 0], [1, 1], [0, 4], [-4, -4]], [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1]])
+    arrow = (
+        [[0, 0], [4, 0], [1, 1], [0, 4], [-4, -4]],
+        [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1]],
+    )
     mesh = Mesh.of(*arrow)
     assert not star_is_convex(mesh, 0)
     assert_interpolates(nodal(mesh, 0), mesh, [1, 0, 0, 0, 0], rng, samples=10)
@@ -229,14 +241,20 @@ def test_convex_interpolants_are_the_maximum_of_their_pieces() -> None:
     rng = np.random.default_rng(0)
     assert convex_pieces(mesh, [-v for v in bowl]) is None
     assert_interpolates(
-        convex_network(points, cells, [max(x, y, 0) for x, y in points]), mesh, [max(x, y, 0) for x, y in points], rng
+        convex_network(points, cells, [max(x, y, 0) for x, y in points]),
+        mesh,
+        [max(x, y, 0) for x, y in points],
+        rng,
     )
     with pytest.raises(SubjectError, match="not convex"):
         convex_network(points, cells, [-v for v in bowl])
 
 
 @max_examples(20)
-@given(st.lists(st.integers(-4, 4), min_size=9, max_size=9), st.lists(st.fractions(-1, 1), min_size=4, max_size=4))
+@given(
+    st.lists(st.integers(-4, 4), min_size=9, max_size=9),
+    st.lists(st.fractions(-1, 1), min_size=4, max_size=4),
+)
 def test_a_planar_function_is_a_difference_of_two_convex_ones(values, t) -> None:
     points, cells, _ = kuhn(2)
     f = planar_sum(Mesh.of(points, cells), values)
@@ -251,7 +269,11 @@ def test_a_planar_function_is_a_difference_of_two_convex_ones(values, t) -> None
 def test_the_depth_bound_of_the_catalogue() -> None:
     """C4."""
     assert [depth_bound(d) for d in (1, 2, 3, 4, 7, 8, 15, 16)] == [2, 3, 3, 4, 4, 5, 5, 6]
-    assert [(depth_bound(d) - 1, recent_hidden_layers(d)) for d in (4, 10, 28)] == [(3, 2), (4, 3), (5, 4)]
+    assert [(depth_bound(d) - 1, recent_hidden_layers(d)) for d in (4, 10, 28)] == [
+        (3, 2),
+        (4, 3),
+        (5, 4),
+    ]
     with pytest.raises(SubjectError):
         recent_hidden_layers(2)
 
@@ -293,7 +315,11 @@ def test_simplices_that_touch_do_not_overlap() -> None:
     ("points", "cells", "word"),
     [
         ([[0, 0], [1, 0], [2, 0]], [[0, 1, 2]], "flat"),
-        ([[0, 0], [2, 0], [0, 2], [1, 1], [2, 2]], [[0, 1, 2], [1, 3, 4], [2, 3, 4]], "vertex lies"),
+        (
+            [[0, 0], [2, 0], [0, 2], [1, 1], [2, 2]],
+            [[0, 1, 2], [1, 3, 4], [2, 3, 4]],
+            "vertex lies",
+        ),
         ([[0, 0], [2, 0], [0, 2], [2, 2]], [[0, 1, 2], [0, 1, 3]], "overlap"),
         ([[0, 0], [2, 0], [0, 2]], [[0, 1, 5]], "distinct vertices"),
         ([[0, 0], [2, 0], [0, 2]], [], "simplices"),
@@ -311,7 +337,9 @@ def test_a_wrong_number_of_values_is_refused() -> None:
 
 def test_sums_of_maxima_of_up_to_four_forms_are_compiled_exactly() -> None:
     forms = [tuple(map(fmpq, f)) for f in ((1, 2, -1), (-3, 1, 0), (2, -2, 1))]
-    f = MaximaSum(tuple(map(fmpq, (1, -1, 2))), ((fmpq(-2), tuple(forms)), (fmpq(3), tuple(forms[:2]))))
+    f = MaximaSum(
+        tuple(map(fmpq, (1, -1, 2))), ((fmpq(-2), tuple(forms)), (fmpq(3), tuple(forms[:2])))
+    )
     net = f.network()
     for x in product((-1, 0, 2), repeat=2):
         assert net.states(x)[-1][0] == f(tuple(map(fmpq, x)))
@@ -319,7 +347,9 @@ def test_sums_of_maxima_of_up_to_four_forms_are_compiled_exactly() -> None:
     assert exact(net) is net
 
 
-@pytest.mark.parametrize("height, complaint", [(1, "overlap"), (0, "does not belong to"), (-1, None)])
+@pytest.mark.parametrize(
+    "height, complaint", [(1, "overlap"), (0, "does not belong to"), (-1, None)]
+)
 def test_what_floats_cannot_tell_apart_is_decided_in_rationals(height: int, complaint: str | None):
     tip = [fmpq(1, 3), fmpq(height, 10**40)]
     points = [[0, 0], [1, 0], [0, 1], [0, -1], [1, -1], tip]

@@ -16,7 +16,14 @@ from ftheta.relu.line.points import on_line
 from ftheta.relu.maxima.depth_bounds import maximum_with_zero
 from ftheta.relu.maxima.maximum import maximum
 from ftheta.relu.mesh import Mesh
-from ftheta.relu.meshes.simplex_cells import box_mesh, box_simplices, cells, integral, largest, volume
+from ftheta.relu.meshes.simplex_cells import (
+    box_mesh,
+    box_simplices,
+    cells,
+    integral,
+    largest,
+    volume,
+)
 from ftheta.relu.network import ExactNetwork
 
 from ..thoroughness import max_examples
@@ -41,7 +48,10 @@ def test_supremum_and_integral_agree_with_a_fine_grid(net) -> None:
     t = (np.arange(64) + 0.5) / 32 - 1
     x = np.stack(np.meshgrid(t, t), axis=-1).reshape(-1, 2)
     y = round_weights(net).network(x)[:, 0]
-    steep = float(np.abs(np.diff(y.reshape(64, 64), axis=0)).max() + np.abs(np.diff(y.reshape(64, 64), axis=1)).max())
+    steep = float(
+        np.abs(np.diff(y.reshape(64, 64), axis=0)).max()
+        + np.abs(np.diff(y.reshape(64, 64), axis=1)).max()
+    )
     top, place = largest(net, square)
     assert abs(net(place)[0]) == top and -1e-9 <= float(top) - np.abs(y).max() <= 2 * steep + 1e-9
     assert abs(float(integral(net, square)) - 4 * y.mean()) <= 4 * steep + 1e-9
@@ -51,7 +61,9 @@ def test_integrals_of_maxima_over_cubes_have_closed_forms() -> None:
     """E max of d uniform numbers is d/(d+1); of their absolute values as well."""
     for d in (1, 2, 3):
         assert integral(maximum(d), box_simplices([0] * d, [1] * d)) == Fraction(d, d + 1)
-    assert integral(maximum_with_zero(2), box_simplices([-1, -1], [1, 1])) == Fraction(4, 1) * Fraction(5, 12)
+    assert integral(maximum_with_zero(2), box_simplices([-1, -1], [1, 1])) == Fraction(
+        4, 1
+    ) * Fraction(5, 12)
 
 
 def test_on_the_line_the_integral_is_that_of_the_pieces() -> None:
@@ -70,7 +82,8 @@ def test_a_box_mesh_is_a_conforming_mesh_of_the_box() -> None:
 def test_too_many_cells_are_refused() -> None:
     rng = np.random.default_rng(0)
     net = ExactNetwork.dense(
-        [rng.integers(-9, 10, (12, 2)).tolist(), [[1] * 12]], [rng.integers(-5, 6, 12).tolist(), [0]]
+        [rng.integers(-9, 10, (12, 2)).tolist(), [[1] * 12]],
+        [rng.integers(-5, 6, 12).tolist(), [0]],
     )
     with pytest.raises(SubjectError, match="too many cells"):
         list(cells(net, box_simplices([-1, -1], [1, 1])[0], most=3))

@@ -24,9 +24,16 @@ from ftheta.relu.symmetry.symmetries import (
     sign_copies,
 )
 from ftheta.subjects import Network
-from ftheta.theorems.piecewise.relu_symmetries_conservation import LINEAR, double_weight, relu_symmetries_conservation
+from ftheta.theorems.piecewise.relu_symmetries_conservation import (
+    LINEAR,
+    double_weight,
+    relu_symmetries_conservation,
+)
 from ftheta.theorems.piecewise.relu_symmetries_conservation.conserved import Drifts, Flow
-from ftheta.theorems.piecewise.relu_symmetries_conservation.small_laws import linear_law, scalar_step
+from ftheta.theorems.piecewise.relu_symmetries_conservation.small_laws import (
+    linear_law,
+    scalar_step,
+)
 from ftheta.training.descent import gradient_descent
 
 from ..thoroughness import max_examples
@@ -35,7 +42,9 @@ from .nets import networks, points, rationals
 
 @max_examples(30)
 @given(networks(max_depth=4), st.integers(0, 99), st.data())
-def test_moved_copies_are_the_same_function_with_the_same_path_norm(net, seed: int, data: st.DataObject) -> None:
+def test_moved_copies_are_the_same_function_with_the_same_path_norm(
+    net, seed: int, data: st.DataObject
+) -> None:
     copy = rescale_randomly(net, np.random.default_rng(seed))
     assert equal_by_symmetry(net, copy) and path_norm(copy) == path_norm(net)
     x = data.draw(points(net.widths[0]))
@@ -56,7 +65,9 @@ def test_the_balanced_copy_is_the_same_function_and_the_smallest(seed: int, hidd
     even = balance(told)
     x = rng.normal(size=(8, 2))
     with jax.enable_x64(True):
-        assert np.allclose(even.apply(even.params, x), told.apply(told.params, x), rtol=1e-10, atol=1e-10)
+        assert np.allclose(
+            even.apply(even.params, x), told.apply(told.params, x), rtol=1e-10, atol=1e-10
+        )
     assert max(np.abs(d).max() for d in imbalance(even.params)) < 1e-9 * norm_squared(even.params)
     for _ in range(5):  # no rescaling of it is smaller
         scale = np.exp(rng.normal(size=5))
@@ -79,7 +90,8 @@ def test_a_tanh_network_has_as_many_copies_as_orders_times_signs(width: int) -> 
     assert len({normalise_signs(copy) for copy in copies}) == 1
     x = np.array([0.3, -0.7])
     values = [
-        sum(float(a) * np.tanh(float(u) * x[0] + float(v) * x[1] + float(b)) for u, v, b, a in copy) for copy in copies
+        sum(float(a) * np.tanh(float(u) * x[0] + float(v) * x[1] + float(b)) for u, v, b, a in copy)
+        for copy in copies
     ]
     assert np.ptp(values) < 1e-12
 
@@ -109,7 +121,9 @@ def test_gradient_flow_conserves_the_balance_and_the_midpoint_rule_with_it() -> 
         moved, formula = flow.one_step(0.01)
         assert np.abs(formula).max() > 1e-6 and np.allclose(moved, formula, rtol=1e-8, atol=1e-14)
         tau = 0.05 / flow.curvature
-        before, after = (flow.invariants(theta) for theta in (flow.start, flow.midpoint(tau, 20)[-1]))
+        before, after = (
+            flow.invariants(theta) for theta in (flow.start, flow.midpoint(tau, 20)[-1])
+        )
         descent = flow.invariants(gradient_descent(flow, flow.start, tau, 20)[-1])
         assert np.abs(after - before).max() < 1e-3 * np.abs(descent - before).max()
 
@@ -126,7 +140,9 @@ def test_the_drift_halves_with_the_step_over_a_horizon() -> None:
         drifts = Drifts.of(_flow(2), gradient_descent, 0.1, (16, 32, 64))
     ratios = np.array(drifts.over_horizon[:-1]) / np.array(drifts.over_horizon[1:])
     assert np.all((ratios > 1.6) & (ratios < 2.5))
-    assert np.allclose(np.array(drifts.in_one_step[:-1]) / np.array(drifts.in_one_step[1:]), 4, rtol=1e-3)
+    assert np.allclose(
+        np.array(drifts.in_one_step[:-1]) / np.array(drifts.in_one_step[1:]), 4, rtol=1e-3
+    )
 
 
 def test_labels_are_read_as_classes_or_numbers() -> None:

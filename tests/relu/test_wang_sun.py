@@ -41,7 +41,12 @@ def test_homogeneous_and_flat_families_are_handled() -> None:
     q = lambda *form: tuple(map(fmpq, form))
     cube = [q(a, b, c, 0) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
     square = [q(1, 0, 0, 0), q(-1, 0, 0, 0), q(0, 1, 0, 2), q(0, -1, 0, 2)]
-    for forms in (cube, square, [q(1, 2, 3, 4)], [q(1, 1, 1, 0), q(2, 2, 2, 0), q(3, 3, 3, 0), q(1, 1, 1, -5)]):
+    for forms in (
+        cube,
+        square,
+        [q(1, 2, 3, 4)],
+        [q(1, 1, 1, 0), q(2, 2, 2, 0), q(3, 3, 3, 0), q(1, 1, 1, -5)],
+    ):
         f = few_maxima(forms)
         assert f is not None
         for x in (q(1, 2, 3), q(-3, 1, 0), q(0, 0, 0), q(5, -5, 1)):
@@ -71,7 +76,9 @@ def test_any_function_on_a_convex_mesh_in_space_takes_two_hidden_layers() -> Non
 
 
 @pytest.mark.parametrize(("seed", "vertex"), [(1, 7), (3, 6), (5, 2), (3, 2)])
-def test_the_lattice_form_needs_the_parts_on_which_the_order_of_the_forms_is_fixed(seed: int, vertex: int) -> None:
+def test_the_lattice_form_needs_the_parts_on_which_the_order_of_the_forms_is_fixed(
+    seed: int, vertex: int
+) -> None:
     """With one group a simplex instead of one a part, the first three of these are wrong."""
     mesh = random_mesh(seed)
     hat = [int(j == vertex) for j in range(len(mesh.points))]

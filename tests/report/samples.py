@@ -47,7 +47,11 @@ CURVES = Curves(
     (
         Series("bound 2C/√n", WIDTHS, tuple(4 * e for e in ERRORS), "bound"),
         Series(
-            "measured ‖f − f_n‖", WIDTHS, ERRORS, lo=tuple(0.8 * e for e in ERRORS), hi=tuple(1.2 * e for e in ERRORS)
+            "measured ‖f − f_n‖",
+            WIDTHS,
+            ERRORS,
+            lo=tuple(0.8 * e for e in ERRORS),
+            hi=tuple(1.2 * e for e in ERRORS),
         ),
         Series("slope −1/2", WIDTHS, tuple(2 * e for e in ERRORS), "reference"),
     ),
@@ -74,7 +78,11 @@ HISTOGRAM = Histogram(
     Axis("density"),
     _EDGES,
     tuple(exp(-((a + 0.1) ** 2) / 2) / sqrt(2 * pi) * (1 + 0.1 * sin(9 * a)) for a in _EDGES[:-1]),
-    (Series("normal limit", _EDGES, tuple(exp(-a * a / 2) / sqrt(2 * pi) for a in _EDGES), "bound"),),
+    (
+        Series(
+            "normal limit", _EDGES, tuple(exp(-a * a / 2) / sqrt(2 * pi) for a in _EDGES), "bound"
+        ),
+    ),
 )
 _GRID = [(i / 6 - 1, j / 6 - 1) for i in range(12) for j in range(12)]
 REGIONS = Regions(
@@ -126,7 +134,12 @@ MOTION = Motion(
 )
 DIAGRAM = Diagram(
     "layers",
-    (Layer("input", 784), Layer("hidden 1", 128, "ReLU"), Layer("hidden 2", 6, "ReLU"), Layer("output", 10, "softmax")),
+    (
+        Layer("input", 784),
+        Layer("hidden 1", 128, "ReLU"),
+        Layer("hidden 2", 6, "ReLU"),
+        Layer("output", 10, "softmax"),
+    ),
 )
 DAG = Dag(
     "ℓ = θ₂ exp θ₁ √(θ₁ + θ₂ exp θ₁)",
@@ -139,19 +152,52 @@ DAG = Dag(
         Vertex("6", "θ₆ = √θ₅", "value 1.928\nadjoint 2.718"),
         Vertex("7", "θ₇ = θ₄ θ₆", "value 5.242\nadjoint 1"),
     ),
-    (("1", "3"), ("2", "4"), ("3", "4"), ("1", "5"), ("4", "5"), ("5", "6"), ("4", "7"), ("6", "7")),
+    (
+        ("1", "3"),
+        ("2", "4"),
+        ("3", "4"),
+        ("1", "5"),
+        ("4", "5"),
+        ("5", "6"),
+        ("4", "7"),
+        ("6", "7"),
+    ),
 )
-CHARTS: tuple[Chart, ...] = (CURVES, BARS, HEATMAP, HISTOGRAM, REGIONS, POINTS, MOTION, DIAGRAM, DAG)
+CHARTS: tuple[Chart, ...] = (
+    CURVES,
+    BARS,
+    HEATMAP,
+    HISTOGRAM,
+    REGIONS,
+    POINTS,
+    MOTION,
+    DIAGRAM,
+    DAG,
+)
 
 WITNESS = Witness(
-    {"x": 0.5, "w": (1.0, 2.0, 3.0), "case": "inf"}, Enclosure.exact(3), Enclosure.exact(2), "exact arithmetic"
+    {"x": 0.5, "w": (1.0, 2.0, 3.0), "case": "inf"},
+    Enclosure.exact(3),
+    Enclosure.exact(2),
+    "exact arithmetic",
 )
 CLAIMS: tuple[Claim, ...] = (
     AtMost("Lip(f)", Enclosure.at_least(4.13, samples=200), Enclosure.at_most(17.4)),
     Identity("f(τx) = τf(x)", Enclosure.equal(0.5), Enclosure.equal(0.5)),
     Rate("‖f − f_n‖", 0.5, Enclosure.between(-0.52, -0.49, Basis.FLOAT), WIDTHS, ERRORS),
-    Converges("K_n(x, x')", Enclosure.equal(1.0), (Enclosure.equal(1.5), Enclosure.equal(1.01)), (10.0, 100.0), 0.05),
-    Exists("a network with error ≤ ε", {"width": 12.0, "kind": "nan"}, Enclosure.equal(0.01), Enclosure.exact(1)),
+    Converges(
+        "K_n(x, x')",
+        Enclosure.equal(1.0),
+        (Enclosure.equal(1.5), Enclosure.equal(1.01)),
+        (10.0, 100.0),
+        0.05,
+    ),
+    Exists(
+        "a network with error ≤ ε",
+        {"width": 12.0, "kind": "nan"},
+        Enclosure.equal(0.01),
+        Enclosure.exact(1),
+    ),
 )
 
 PROVENANCE = Provenance(
@@ -200,7 +246,10 @@ def result(
         "checks": checks,
         "claims": judged,
         "as_printed": (),
-        "numbers": {"product": Enclosure.at_most(17.4), "largest stretch": Enclosure.at_least(4.13, samples=200)},
+        "numbers": {
+            "product": Enclosure.at_most(17.4),
+            "largest stretch": Enclosure.at_least(4.13, samples=200),
+        },
         "tables": (),
         "charts": (BARS,),
         "provenance": PROVENANCE,
@@ -208,12 +257,21 @@ def result(
     return Result(**{**given, **others})  # type: ignore[arg-type]
 
 
-EXAMPLE = AtMost("steepness of a random network", Enclosure.at_least(1.5, samples=7), Enclosure.at_most(2.5))
+EXAMPLE = AtMost(
+    "steepness of a random network", Enclosure.at_least(1.5, samples=7), Enclosure.at_most(2.5)
+)
 
 
 def inapplicable() -> Result:
-    failed = Finding.failed("layer conv1 uses zero padding; defect 0.27 at shift 3", Enclosure.equal(0.27))
-    check = Check("circular padding", "every convolution pads circularly", 'set `padding_mode="circular"`', failed)
+    failed = Finding.failed(
+        "layer conv1 uses zero padding; defect 0.27 at shift 3", Enclosure.equal(0.27)
+    )
+    check = Check(
+        "circular padding",
+        "every convolution pads circularly",
+        'set `padding_mode="circular"`',
+        failed,
+    )
     return result(
         "conv-iff-equivariant",
         "Convolution commutes with translations",
@@ -227,22 +285,37 @@ def inapplicable() -> Result:
 
 
 def refuted() -> Result:
-    claim = AtMost("f(x) at the witness", Enclosure.at_least(3.0, samples=10), Enclosure.exact(2), witness=WITNESS)
-    return result("refuted-claim", "A claim that fails", claims=(claim,), summary="It fails.", charts=())
+    claim = AtMost(
+        "f(x) at the witness",
+        Enclosure.at_least(3.0, samples=10),
+        Enclosure.exact(2),
+        witness=WITNESS,
+    )
+    return result(
+        "refuted-claim", "A claim that fails", claims=(claim,), summary="It fails.", charts=()
+    )
 
 
 def rich_result() -> Result:
     """One with everything: all claims, a misprint, tables, numbers that are not finite, every chart."""
-    printed = AtMost("the constant as printed", Enclosure.exact(3), Enclosure.exact(2), witness=WITNESS)
+    printed = AtMost(
+        "the constant as printed", Enclosure.exact(3), Enclosure.exact(2), witness=WITNESS
+    )
     table = Table(
-        "forward and backward", ("node", "value", "adjoint"), (("θ_1", 1.0, nan), ("inf", 7, inf), ("θ_3", 2.5, -inf))
+        "forward and backward",
+        ("node", "value", "adjoint"),
+        (("θ_1", 1.0, nan), ("inf", 7, inf), ("θ_3", 2.5, -inf)),
     )
     return result(
         "everything",
         "A theorem with everything",
         claims=CLAIMS,
         as_printed=(Judged(printed, printed.judge()),),
-        numbers={"unknown": Enclosure(), "interval": Enclosure.between(1.0, 2.0), "tiny": Enclosure.equal(2.38e-18)},
+        numbers={
+            "unknown": Enclosure(),
+            "interval": Enclosure.between(1.0, 2.0),
+            "tiny": Enclosure.equal(2.38e-18),
+        },
         tables=(table,),
         charts=CHARTS,
         vacuous=True,
@@ -268,7 +341,9 @@ FINDINGS = (
     ),
     AuditFinding(Severity.GOOD, "robustness", "All is well.", Enclosure.exact(1), "exact"),
 )
-ROBUSTNESS = Section("robustness", "How robust is it?", (Fact("rows tried", Enclosure.exact(24), "", "rows_tried"),))
+ROBUSTNESS = Section(
+    "robustness", "How robust is it?", (Fact("rows tried", Enclosure.exact(24), "", "rows_tried"),)
+)
 
 
 def audit(subject: str = "mnist_mlp.onnx") -> Audit:
@@ -280,15 +355,24 @@ def audit(subject: str = "mnist_mlp.onnx") -> Audit:
         summary="On the plane through three test digits the network has exactly 2,280 affine pieces.",
         charts=(REGIONS,),
     )
-    open_ = result("margin", "Certified radius by margin", verdict=Verdict.INCONCLUSIVE, charts=(HISTOGRAM,))
+    open_ = result(
+        "margin", "Certified radius by margin", verdict=Verdict.INCONCLUSIVE, charts=(HISTOGRAM,)
+    )
     return Audit(
         subject=subject,
         kind="Network",
         hash="c54250a690b1",
-        facts=(("source", "ONNX opset 20"), ("parameters", "118,282"), ("affine layers", "4"), ("activation", "ReLU")),
+        facts=(
+            ("source", "ONNX opset 20"),
+            ("parameters", "118,282"),
+            ("affine layers", "4"),
+            ("activation", "ReLU"),
+        ),
         diagram=DIAGRAM,
         results=(result(), pieces, inapplicable(), refuted(), open_, rich_result()),
-        skipped=(Skipped("lazy-regime", "needs the initial weights", "give them with the network"),),
+        skipped=(
+            Skipped("lazy-regime", "needs the initial weights", "give them with the network"),
+        ),
         seed=0,
         date="2026-11-15",
         version="0.1.0",

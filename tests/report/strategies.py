@@ -41,7 +41,10 @@ from ftheta.logic.result import Audit, Fact, Request, Section, Skipped
 from ftheta.logic.severity import AuditFinding, Met, Requirement, Severity
 
 floats = st.floats(width=64)  # NaN and both infinities among them
-texts = st.one_of(st.text(max_size=12), st.sampled_from(["inf", "-inf", "nan", "\\inf", "\\\\nan", "θ_k", "<script>"]))
+texts = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["inf", "-inf", "nan", "\\inf", "\\\\nan", "θ_k", "<script>"]),
+)
 
 
 def tuples(of, most=4):
@@ -63,11 +66,15 @@ witnesses = st.none() | st.builds(Witness, coordinates, sound, sound, texts)
 claims = st.one_of(
     st.builds(AtMost, texts, enclosures(), enclosures(), floats, witnesses, floats, floats),
     st.builds(Identity, texts, enclosures(), enclosures(), witnesses, floats, floats),
-    st.builds(Rate, texts, floats, enclosures(), tuples(floats), tuples(floats), floats, st.booleans()),
+    st.builds(
+        Rate, texts, floats, enclosures(), tuples(floats), tuples(floats), floats, st.booleans()
+    ),
     st.builds(Converges, texts, enclosures(), tuples(enclosures()), tuples(floats), floats),
     st.builds(Exists, texts, coordinates, enclosures(), enclosures(), floats, floats),
 )
-judgements = st.builds(Judgement, st.sampled_from(list(Verdict)), texts, st.booleans(), st.booleans())
+judgements = st.builds(
+    Judgement, st.sampled_from(list(Verdict)), texts, st.booleans(), st.booleans()
+)
 judged = st.builds(Judged, claims, judgements)
 
 axes = st.builds(Axis, texts, st.sampled_from(["linear", "log", "symlog"]))
@@ -102,22 +109,41 @@ charts = st.one_of(
     st.builds(Heatmap, texts, axes, axes, tuples(columns), st.tuples(*(floats,) * 4), texts),
     histograms,
     st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts),
-    st.builds(Regions, texts, axes, axes, tuples(corners), columns, texts, st.just(()), tuples(texts), tuples(columns)),
+    st.builds(
+        Regions,
+        texts,
+        axes,
+        axes,
+        tuples(corners),
+        columns,
+        texts,
+        st.just(()),
+        tuples(texts),
+        tuples(columns),
+    ),
     st.builds(Points, texts, axes, axes, columns, columns, tuples(texts)),
     motions,
     diagrams,
-    st.builds(Dag, texts, tuples(st.builds(Vertex, texts, texts, texts)), tuples(st.tuples(texts, texts))),
+    st.builds(
+        Dag, texts, tuples(st.builds(Vertex, texts, texts, texts)), tuples(st.tuples(texts, texts))
+    ),
 )
 cells = st.one_of(floats, st.integers(-(10**6), 10**6), texts)
 tables = st.builds(Table, texts, tuples(texts), tuples(tuples(cells)))
 findings = st.builds(
-    Finding, st.sampled_from(list(Status)), texts, st.none() | enclosures(), st.sampled_from(list(Basis))
+    Finding,
+    st.sampled_from(list(Status)),
+    texts,
+    st.none() | enclosures(),
+    st.sampled_from(list(Basis)),
 )
 provenances = st.builds(
     Provenance,
     versions=st.dictionaries(texts, texts, max_size=2),
     seed=st.integers(0, 2**63),
-    knobs=st.dictionaries(texts, st.one_of(st.booleans(), st.integers(), floats, texts), max_size=3),
+    knobs=st.dictionaries(
+        texts, st.one_of(st.booleans(), st.integers(), floats, texts), max_size=3
+    ),
     subject=texts,
     subject_kind=texts,
     subject_hash=texts,
@@ -145,10 +171,24 @@ results = st.builds(
 )
 pairs = tuples(st.tuples(texts, texts), 2)
 facts = st.builds(Fact, texts, enclosures() | texts, texts, texts)
-sections = st.builds(Section, texts, texts, tuples(facts, 2), tuples(tables, 1), tuples(charts, 2), tuples(texts, 2))
-requests = st.builds(Request, texts, texts, texts, texts, tuples(texts, 2), tuples(texts, 2), st.none() | floats)
+sections = st.builds(
+    Section, texts, texts, tuples(facts, 2), tuples(tables, 1), tuples(charts, 2), tuples(texts, 2)
+)
+requests = st.builds(
+    Request, texts, texts, texts, texts, tuples(texts, 2), tuples(texts, 2), st.none() | floats
+)
 said = st.builds(
-    AuditFinding, st.sampled_from(list(Severity)), texts, texts, enclosures(), texts, texts, texts, texts, texts, texts
+    AuditFinding,
+    st.sampled_from(list(Severity)),
+    texts,
+    texts,
+    enclosures(),
+    texts,
+    texts,
+    texts,
+    texts,
+    texts,
+    texts,
 )
 requirements = st.builds(Requirement, texts, st.sampled_from(list(Met)), texts)
 audits = st.builds(
@@ -181,5 +221,7 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
     if is_dataclass(a):
-        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+        return type(a) is type(b) and all(
+            same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+        )
     return type(a) is type(b) and a == b

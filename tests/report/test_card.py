@@ -42,7 +42,14 @@ def test_a_card_fits_its_terminal_and_loses_nothing(result: Result, width: int) 
     text = printed(card(result), width)
     assert all(len(line) <= width for line in text.splitlines())
     flat = re.sub(r"\s+", " ", text)
-    for word in (result.title, result.id, result.chapter, "ftheta check", f"ftheta show {result.id}", "seed 0"):
+    for word in (
+        result.title,
+        result.id,
+        result.chapter,
+        "ftheta check",
+        f"ftheta show {result.id}",
+        "seed 0",
+    ):
         assert word in flat
     for judged in result.claims:
         assert judged.judgement.verdict.value in flat
@@ -55,7 +62,9 @@ def test_a_card_says_all_that_was_found() -> None:
     assert "Lip(fθ) ≤ ∏_(ℓ=1)⁴ ‖W_ℓ‖₂" in text
     assert "≥ 4.13 ≤ 17.4 4.2×" in text
     assert "As printed in the source ✗ the constant as printed: refuted" in text
-    assert "witness: x = 0.5, w = (1, 2, 3), case = inf; there 3 against 2 (exact arithmetic)" in text
+    assert (
+        "witness: x = 0.5, w = (1, 2, 3), case = inf; there 3 against 2 (exact arithmetic)" in text
+    )
     assert "vacuous" in text
     assert "interval = [1, 2]" in text
     assert "evidence 1: 200 samples; nothing contradicts" in text
@@ -72,15 +81,27 @@ def test_gist_examples_and_related_theorems_are_shown() -> None:
     assert "steepness by hand = 7" in text
     assert "see also: relu-piecewise-affine, margin-bounds" in text
     shown = mimebundle(result)["text/html"]
-    for words in (result.gist, "steepness of a random network", "See also: relu-piecewise-affine, margin-bounds"):
+    for words in (
+        result.gist,
+        "steepness of a random network",
+        "See also: relu-piecewise-affine, margin-bounds",
+    ):
         assert words in shown
 
 
 def test_a_hypothesis_that_awaits_another_is_not_named_as_an_obstacle() -> None:
     layers = Check("list of layers", "the layers are known", "", Finding.failed("a function"))
-    gaussian = Check("Gaussian weights", "the weights are Gaussian", "", Finding.undecided("layers"))
-    assert unmet_requirements(replace(samples.inapplicable(), checks=(layers, gaussian))) == "list of layers"
-    assert unmet_requirements(replace(samples.inapplicable(), checks=(gaussian,))) == "Gaussian weights"
+    gaussian = Check(
+        "Gaussian weights", "the weights are Gaussian", "", Finding.undecided("layers")
+    )
+    assert (
+        unmet_requirements(replace(samples.inapplicable(), checks=(layers, gaussian)))
+        == "list of layers"
+    )
+    assert (
+        unmet_requirements(replace(samples.inapplicable(), checks=(gaussian,)))
+        == "Gaussian weights"
+    )
 
 
 def test_what_was_not_run_within_the_budget_is_one_line() -> None:
@@ -107,12 +128,18 @@ def test_a_failed_hypothesis_is_told_with_its_remedy() -> None:
     assert "△ not applicable" in text
 
 
-def test_colours_are_used_on_a_terminal_and_left_out_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_are_used_on_a_terminal_and_left_out_when_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     colour = re.compile(r"\x1b\[[0-9;]*(3[0-8]|9[0-7])[0-9;]*m")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert colour.search(printed(card(samples.result()), force_terminal=True, color_system="standard"))
+    assert colour.search(
+        printed(card(samples.result()), force_terminal=True, color_system="standard")
+    )
     monkeypatch.setenv("NO_COLOR", "1")
-    assert not colour.search(printed(card(samples.result()), force_terminal=True, color_system="standard"))
+    assert not colour.search(
+        printed(card(samples.result()), force_terminal=True, color_system="standard")
+    )
 
 
 def test_a_terminal_without_unicode_gets_letters_that_it_has() -> None:
@@ -128,7 +155,9 @@ def test_a_terminal_without_unicode_gets_letters_that_it_has() -> None:
 
 def test_control_characters_in_names_do_not_reach_the_terminal() -> None:
     evil = "net\x1b]0;owned\x07\x1b[2J\r"
-    nasty = replace(samples.result(title=evil), provenance=replace(samples.PROVENANCE, subject=evil))
+    nasty = replace(
+        samples.result(title=evil), provenance=replace(samples.PROVENANCE, subject=evil)
+    )
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", printed(card(nasty)))
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", printed(audit_card(samples.audit(evil))))
 
@@ -159,7 +188,9 @@ def test_without_a_report_the_card_has_every_fact_and_theorem() -> None:
 
 @pytest.mark.parametrize("width", [60, 120])
 def test_the_sheet_of_a_theorem_lists_what_can_be_turned(width: int) -> None:
-    entry = next(e for e in json.loads(INDEX.read_text(encoding="utf-8")) if e["id"] == "gd-strongly-convex")
+    entry = next(
+        e for e in json.loads(INDEX.read_text(encoding="utf-8")) if e["id"] == "gd-strongly-convex"
+    )
     text = printed(sheet(entry), width)
     assert all(len(line) <= width for line in text.splitlines())
     flat = re.sub(r"\s+", " ", text)
@@ -195,8 +226,12 @@ def test_markup_in_names_is_escaped_in_notebooks() -> None:
 
 def test_results_are_registered_by_name_with_a_running_ipython_only() -> None:
     seen: list[tuple[str, str]] = []
-    formatter = SimpleNamespace(for_type_by_name=lambda module, name, function: seen.append((module, name)))
-    assert install(SimpleNamespace(display_formatter=SimpleNamespace(mimebundle_formatter=formatter)))
+    formatter = SimpleNamespace(
+        for_type_by_name=lambda module, name, function: seen.append((module, name))
+    )
+    assert install(
+        SimpleNamespace(display_formatter=SimpleNamespace(mimebundle_formatter=formatter))
+    )
     results = [("ftheta.logic.result", "Result"), ("ftheta.logic.result", "Audit")]
     others = [("ftheta.graph.tableaux", "Tableau"), ("ftheta.subjects.network", "Network")]
     assert seen[:4] == [*results, *others]
@@ -207,7 +242,9 @@ def test_results_are_registered_by_name_with_a_running_ipython_only() -> None:
 
 
 def test_networks_and_charts_show_themselves_in_a_notebook() -> None:
-    layers = Description((Dense(np.ones((3, 2)), np.zeros(3), "relu"), Dense(np.ones((1, 3)), np.zeros(1))))
+    layers = Description(
+        (Dense(np.ones((3, 2)), np.zeros(3), "relu"), Dense(np.ones((1, 3)), np.zeros(1)))
+    )
     net = Network.described(layers, "<net>")
     shown = network_bundle(net)
     assert "&lt;net&gt;" in shown["text/html"] and "2–3–1, relu" in shown["text/html"]

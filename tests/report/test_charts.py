@@ -75,11 +75,27 @@ def nasty_charts(scale: Scale, xs: tuple[float, ...], ys: tuple[float, ...]) -> 
         Curves(HOSTILE, x, y, kinds),
         Points(HOSTILE, x, y, xs, ys, (HOSTILE,) * len(xs)),
         Motion(
-            HOSTILE, x, y, xs, (xs,) * len(xs), (ys,) * len(xs), (HOSTILE,) * len(ys), (ys,), (corners,), clock=HOSTILE
+            HOSTILE,
+            x,
+            y,
+            xs,
+            (xs,) * len(xs),
+            (ys,) * len(xs),
+            (HOSTILE,) * len(ys),
+            (ys,),
+            (corners,),
+            clock=HOSTILE,
         ),
         Histogram(HOSTILE, x, y, xs, ys[:-1], kinds[:1]),
         Bars(HOSTILE, x, (HOSTILE,) * len(ys), ("a", "b"), (ys, ys)),
-        Heatmap(HOSTILE, x, y, (ys, ys), (xs[0] if xs else 0.0, xs[-1] if xs else 0.0, 0.0, 1.0), HOSTILE),
+        Heatmap(
+            HOSTILE,
+            x,
+            y,
+            (ys, ys),
+            (xs[0] if xs else 0.0, xs[-1] if xs else 0.0, 0.0, 1.0),
+            HOSTILE,
+        ),
         Regions(HOSTILE, x, y, (corners, ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0))), ys[:2], HOSTILE),
     ]
 
@@ -87,12 +103,26 @@ def nasty_charts(scale: Scale, xs: tuple[float, ...], ys: tuple[float, ...]) -> 
 @pytest.mark.parametrize(
     ("chart", "words"),
     [
-        (samples.CURVES, ("bound 2C/√n", "measured ‖f − fₙ‖", "slope −1/2", "width n", "L²(μ) error", "1,000", "0.1")),
+        (
+            samples.CURVES,
+            (
+                "bound 2C/√n",
+                "measured ‖f − fₙ‖",
+                "slope −1/2",
+                "width n",
+                "L²(μ) error",
+                "1,000",
+                "0.1",
+            ),
+        ),
         (samples.BARS, ("layer 1", "layer 4", "measured stretch", "spectral norm", "3.1", "norm")),
         (samples.HEATMAP, ("loss surface", "θ₁", "θ₂", "loss")),
         (samples.HISTOGRAM, ("normal limit", "density", "z")),
         (samples.REGIONS, ("affine pieces", "x₁", "‖∇f‖")),
-        (samples.CLASSES, ("two classes", "cat", "dog", "given its own class", "another class", "unknown class")),
+        (
+            samples.CLASSES,
+            ("two classes", "cat", "dog", "given its own class", "another class", "unknown class"),
+        ),
         (samples.POINTS, ("inner", "outer", "x₂")),
         (samples.MOTION, ("corner", "other corner", "x₁", "t = 2.0")),
         (samples.DIAGRAM, ("input", "784", "hidden 1", "ReLU", "softmax")),
@@ -151,7 +181,12 @@ def test_an_empty_chart_says_so(chart: Chart) -> None:
 
 
 def test_a_gap_stays_a_gap() -> None:
-    chart = Curves("c", Axis(), Axis(), (Series("s", tuple(map(float, range(6))), (1.0, 2.0, nan, inf, 1.0, 2.0)),))
+    chart = Curves(
+        "c",
+        Axis(),
+        Axis(),
+        (Series("s", tuple(map(float, range(6))), (1.0, 2.0, nan, inf, 1.0, 2.0)),),
+    )
     line = next(d for d in vega(chart)["data"] if d["name"] == "series0")["values"]
     assert [row["ok"] for row in line] == [True, True, False, True, True]
 
@@ -167,7 +202,10 @@ def test_a_hundred_thousand_points_are_thinned_without_losing_the_extremes() -> 
     ys[71_234] = 40.0
     ys[7] = -30.0
     chart = Curves(
-        "c", Axis("", "symlog"), Axis(), (Series("s", xs, tuple(ys)), Series("dots", xs, tuple(ys), mark="points"))
+        "c",
+        Axis("", "symlog"),
+        Axis(),
+        (Series("s", xs, tuple(ys)), Series("dots", xs, tuple(ys), mark="points")),
     )
     spec = vega(chart)
     for data in spec["data"]:
@@ -179,10 +217,19 @@ def test_a_hundred_thousand_points_are_thinned_without_losing_the_extremes() -> 
 
 def test_a_large_heatmap_and_many_regions_are_images() -> None:
     heat = Heatmap(
-        "c", Axis(), Axis(), tuple(tuple(float(i * j) for j in range(300)) for i in range(300)), (0.0, 1.0, 0.0, 1.0)
+        "c",
+        Axis(),
+        Axis(),
+        tuple(tuple(float(i * j) for j in range(300)) for i in range(300)),
+        (0.0, 1.0, 0.0, 1.0),
     )
     squares = tuple(
-        ((a / 80, b / 80), ((a + 1) / 80, b / 80), ((a + 1) / 80, (b + 1) / 80), (a / 80, (b + 1) / 80))
+        (
+            (a / 80, b / 80),
+            ((a + 1) / 80, b / 80),
+            ((a + 1) / 80, (b + 1) / 80),
+            (a / 80, (b + 1) / 80),
+        )
         for a in range(80)
         for b in range(80)
     )
@@ -201,16 +248,28 @@ def test_the_bar_has_the_colours_of_the_picture_the_largest_value_above() -> Non
     bar = next(m for m in spec["marks"] if m["type"] == "group")
     strips = sorted(bar["data"][0]["values"], key=lambda strip: strip["y"])
     thick = bar["marks"][0]["encode"]["enter"]["height"]["value"]
-    assert strips[0]["y"] == pytest.approx(0) and strips[-1]["y"] + thick >= min(spec["height"], 260)
+    assert strips[0]["y"] == pytest.approx(0) and strips[-1]["y"] + thick >= min(
+        spec["height"], 260
+    )
     assert all(after["y"] - before["y"] <= thick for before, after in pairwise(strips))
     shades = [m["encode"]["enter"]["fill"]["value"] for m in spec["marks"] if m["type"] == "path"]
     apart = lambda a, b: max(abs(u - v) for u, v in zip(bytes.fromhex(a[1:]), bytes.fromhex(b[1:])))
     next_to_it = max(apart(before["c"], after["c"]) for before, after in pairwise(strips))
     for shade, strip in zip(shades, (strips[-1], strips[len(strips) // 2], strips[0])):
         assert apart(shade, strip["c"]) <= next_to_it < 16
-    words = [m["encode"]["enter"] for m in spec["marks"] if m["type"] == "text" and m["encode"]["enter"].get("text")]
-    ticks = {float(w["text"]["value"]): w["y"]["value"] for w in words if re.fullmatch(r"[\d.]+", w["text"]["value"])}
-    assert len(ticks) > 2 and [ticks[v] for v in sorted(ticks)] == sorted(ticks.values(), reverse=True)
+    words = [
+        m["encode"]["enter"]
+        for m in spec["marks"]
+        if m["type"] == "text" and m["encode"]["enter"].get("text")
+    ]
+    ticks = {
+        float(w["text"]["value"]): w["y"]["value"]
+        for w in words
+        if re.fullmatch(r"[\d.]+", w["text"]["value"])
+    }
+    assert len(ticks) > 2 and [ticks[v] for v in sorted(ticks)] == sorted(
+        ticks.values(), reverse=True
+    )
 
 
 def test_several_gaps_of_a_curve_are_one_and_none_comes_first() -> None:
@@ -225,7 +284,9 @@ def test_a_heatmap_has_its_first_row_at_the_bottom() -> None:
     from zlib import decompress
 
     chart = Heatmap("c", Axis(), Axis(), ((0.0, 0.0), (1.0, 1.0)), (0.0, 1.0, 0.0, 1.0))
-    image = next(m for m in vega(chart)["marks"] if m["type"] == "image")["encode"]["enter"]["url"]["value"]
+    image = next(m for m in vega(chart)["marks"] if m["type"] == "image")["encode"]["enter"]["url"][
+        "value"
+    ]
     png = b64decode(image.split(",")[1])
     start = png.index(b"IDAT") + 4
     pixels = decompress(png[start : png.index(b"IEND") - 8])
@@ -234,7 +295,11 @@ def test_a_heatmap_has_its_first_row_at_the_bottom() -> None:
 
 def test_values_that_differ_by_rounding_alone_look_the_same() -> None:
     shades = lambda *values: [level(v, *colour_ends(value_scale([*values]))) for v in values]
-    assert abs(shades(0.3, 0.1 + 0.2)[0] - LEVELS / 2) <= 1 >= abs(shades(0.3, 0.1 + 0.2)[1] - LEVELS / 2)
+    assert (
+        abs(shades(0.3, 0.1 + 0.2)[0] - LEVELS / 2)
+        <= 1
+        >= abs(shades(0.3, 0.1 + 0.2)[1] - LEVELS / 2)
+    )
     assert shades(0.3, 0.30001) == [0, LEVELS - 1]
 
 
@@ -258,7 +323,9 @@ def at_frame(spec: Spec, frame: int) -> str:
 def test_a_chart_that_moves_is_drawn_at_its_last_moment_and_can_be_asked_for_any() -> None:
     spec = vega(samples.MOTION)
     assert svg_of(spec) == at_frame(spec, 20) != at_frame(spec, 0)
-    assert [t for t in ("t = 0.0", "t = 1.0", "t = 2.0") if t in texts(at_frame(spec, 10))] == ["t = 1.0"]
+    assert [t for t in ("t = 0.0", "t = 1.0", "t = 2.0") if t in texts(at_frame(spec, 10))] == [
+        "t = 1.0"
+    ]
 
 
 def test_moving_points_are_where_the_axes_say() -> None:
@@ -274,7 +341,9 @@ def test_moving_points_are_where_the_axes_say() -> None:
 
 
 def test_a_moving_point_without_a_place_is_not_seen_and_the_others_are() -> None:
-    chart = Motion("c", Axis(), Axis("", "log"), (0.0, 1.0), ((0.0, 1.0), (0.0, inf)), ((1.0, 0.0), (2.0, 3.0)))
+    chart = Motion(
+        "c", Axis(), Axis("", "log"), (0.0, 1.0), ((0.0, 1.0), (0.0, inf)), ((1.0, 0.0), (2.0, 3.0))
+    )
     near = [row["near"] for row in vega(chart)["data"][0]["values"]]
     assert near == [[100, 0], [100, 0]]
 
@@ -286,14 +355,23 @@ def test_points_behind_are_smaller_and_fainter() -> None:
 
 
 def test_a_graph_with_a_cycle_and_unknown_ends_is_drawn_without_them() -> None:
-    chart = Dag("g", (Vertex("a", "A"), Vertex("b", "B")), (("a", "b"), ("b", "a"), ("a", "stranger"), ("a", "a")))
+    chart = Dag(
+        "g",
+        (Vertex("a", "A"), Vertex("b", "B")),
+        (("a", "b"), ("b", "a"), ("a", "stranger"), ("a", "a")),
+    )
     assert "A" in texts(str(render(chart, "svg")))
 
 
 def test_a_deep_network_is_shortened_in_the_middle() -> None:
     chart = Diagram("d", tuple(Layer(f"layer {i}", 3) for i in range(40)))
     written = texts(str(render(chart, "svg")))
-    assert "30 more" in written and "layer 0" in written and "layer 39" in written and "layer 20" not in written
+    assert (
+        "30 more" in written
+        and "layer 0" in written
+        and "layer 39" in written
+        and "layer 20" not in written
+    )
 
 
 def test_every_format_has_its_signature() -> None:
@@ -337,7 +415,10 @@ def test_figures_can_share_a_page_because_nothing_in_them_has_an_id() -> None:
 
 
 def test_csv_holds_the_numbers_that_were_measured() -> None:
-    assert chart_csv(samples.MOTION).splitlines()[:2] == ["time,point,x,y,group", "0.0,0,1.0,0.0,corner"]
+    assert chart_csv(samples.MOTION).splitlines()[:2] == [
+        "time,point,x,y,group",
+        "0.0,0,1.0,0.0,corner",
+    ]
     rows = chart_csv(samples.BARS).splitlines()
     assert rows[0] == "category,group,value"
     assert "layer 2,spectral norm,2.4" in rows
@@ -372,24 +453,51 @@ LONG = Series("ends at the edge", (0.0, 10.0), (5.0, 9.0))
         ((LONG,), False),
         ((SHORT, LONG), True),
         ((LONG, Series("far below", (0.0, 10.0), (0.0, 0.0))), True),
-        ((LONG, Series("the same end", (0.0, 10.0), (0.0, 9.0)), Series("and again", (0.0, 10.0), (1.0, 9.0))), True),
-        ((Series("a vertical", (3.0, 3.0), (0.0, 1.0)), Series("nothing", (0.0, 10.0), (nan, nan), "bound")), True),
+        (
+            (
+                LONG,
+                Series("the same end", (0.0, 10.0), (0.0, 9.0)),
+                Series("and again", (0.0, 10.0), (1.0, 9.0)),
+            ),
+            True,
+        ),
+        (
+            (
+                Series("a vertical", (3.0, 3.0), (0.0, 1.0)),
+                Series("nothing", (0.0, 10.0), (nan, nan), "bound"),
+            ),
+            True,
+        ),
         ((Series("dots", (0.0, 1.0), (1.0, 2.0), mark="points"), LONG), True),
     ],
 )
-def test_a_label_has_a_key_unless_it_is_the_only_one_and_at_the_end_of_its_curve(series, keyed) -> None:
+def test_a_label_has_a_key_unless_it_is_the_only_one_and_at_the_end_of_its_curve(
+    series, keyed
+) -> None:
     spec = vega(Curves("c", Axis(), Axis(), series))
-    keys = [*named(spec["marks"], "rule"), *(m for m in named(spec["marks"], "symbol") if "value" in m["x"])]
+    keys = [
+        *named(spec["marks"], "rule"),
+        *(m for m in named(spec["marks"], "symbol") if "value" in m["x"]),
+    ]
     drawn = [s for s in series if s.y[0] == s.y[0]]
     assert len(keys) == (len(drawn) if keyed else 0)
     named_data = {d["name"] for d in spec["data"] if d["values"]}
     shown = [
-        m for m in spec["marks"] if m["type"] in ("line", "symbol") and m.get("from", {}).get("data") in named_data
+        m
+        for m in spec["marks"]
+        if m["type"] in ("line", "symbol") and m.get("from", {}).get("data") in named_data
     ]
     curves = [m["encode"]["enter"] for m in shown]
-    look = lambda m: (m.get("stroke", m.get("fill"))["value"], tuple(m.get("strokeDash", {"value": ()})["value"]))
+    look = lambda m: (
+        m.get("stroke", m.get("fill"))["value"],
+        tuple(m.get("strokeDash", {"value": ()})["value"]),
+    )
     assert not keyed or sorted(map(look, keys)) == sorted(map(look, curves))
-    words = named(spec["marks"], "text")[1:] if spec["marks"][0]["type"] == "text" else named(spec["marks"], "text")
+    words = (
+        named(spec["marks"], "text")[1:]
+        if spec["marks"][0]["type"] == "text"
+        else named(spec["marks"], "text")
+    )
     assert all(word["x"]["value"] > spec["width"] for word in words)
 
 
@@ -406,7 +514,18 @@ def test_values_without_a_name_have_no_bar_and_many_classes_are_counted() -> Non
     numbers = tuple(map(float, range(30)))
     bare = vega(Regions("c", Axis(), Axis(), squares, numbers))
     assert not any(m["type"] == "group" for m in bare["marks"])
-    many = vega(Regions("c", Axis(), Axis(), squares, numbers, "class", (), tuple(f"class {k}" for k in range(30))))
+    many = vega(
+        Regions(
+            "c",
+            Axis(),
+            Axis(),
+            squares,
+            numbers,
+            "class",
+            (),
+            tuple(f"class {k}" for k in range(30)),
+        )
+    )
     words = [word["text"]["value"] for word in named(many["marks"], "text")]
     assert "class 15" in words and "class 16" not in words and "and 14 more" in words
     assert len({m["fill"]["value"] for m in named(many["marks"], "path") if "fill" in m}) == 30
@@ -417,7 +536,9 @@ def test_rows_are_marked_by_their_class_and_by_whether_they_are_given_it() -> No
     rows = [m for m in named(spec["marks"], "symbol") if "stroke" in m]
     look = [(m["shape"]["value"], m["fill"]["value"]) for m in rows]
     (right, blue), (unknown, none), (wrong, orange) = look  # what is wrong lies above
-    assert (right, unknown, wrong) == ("circle", "circle", "cross") and len({blue, none, orange}) == 3
+    assert (right, unknown, wrong) == ("circle", "circle", "cross") and len(
+        {blue, none, orange}
+    ) == 3
     outside = replace(samples.CLASSES, points=((5.0, 0.2, 0.0, 0.0), (nan, 0.2, 0.0, 0.0)))
     assert not [m for m in named(vega(outside)["marks"], "symbol") if "stroke" in m]
 
@@ -445,8 +566,12 @@ def test_a_chart_in_words_says_the_numbers_that_one_would_read_off():
     assert told == (
         "error: loss against k; gap: 1 at 0, 0.25 at 20, between 0.25 and 1; runs: 2 points, between 3 and 5"
     )
-    assert "highest, 7, from 1 to 2" in describe_chart(Histogram("h", Axis(), Axis(), (0, 1, 2), (3, 7)))
-    assert "values between −1 and 4" in describe_chart(Heatmap("m", Axis(), Axis(), ((-1, 0), (4, 2)), (0, 1, 0, 2)))
+    assert "highest, 7, from 1 to 2" in describe_chart(
+        Histogram("h", Axis(), Axis(), (0, 1, 2), (3, 7))
+    )
+    assert "values between −1 and 4" in describe_chart(
+        Heatmap("m", Axis(), Axis(), ((-1, 0), (4, 2)), (0, 1, 0, 2))
+    )
     assert "train: a 1, b 2" in describe_chart(Bars("b", Axis(), ("a", "b"), ("train",), ((1, 2),)))
     empty = describe_chart(Curves("none", Axis("k"), Axis("y"), (Series("s", (), ()),)))
     assert "nothing that can be drawn" in empty

@@ -12,11 +12,11 @@ from . import samples
 
 def test_junit_fails_for_problems_and_missed_thresholds_and_skips_what_is_unknown() -> None:
     suite = ElementTree.fromstring(junit(samples.audit()).encode())
-    assert suite.tag == "testsuite" and (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == (
-        "4",
-        "2",
-        "1",
-    )
+    assert suite.tag == "testsuite" and (
+        suite.get("tests"),
+        suite.get("failures"),
+        suite.get("skipped"),
+    ) == ("4", "2", "1")
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert failed == ["accuracy >= 0.95", "Predictions flip easily: 7 of 24 rows."]
 
@@ -25,9 +25,13 @@ def test_sarif_has_a_rule_for_every_result() -> None:
     log = json.loads(sarif(samples.audit()))
     (run,) = log["runs"]
     assert log["version"] == "2.1.0" and run["tool"]["driver"]["name"] == "ftheta"
-    assert {result["ruleId"] for result in run["results"]} <= {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert {result["ruleId"] for result in run["results"]} <= {
+        rule["id"] for rule in run["tool"]["driver"]["rules"]
+    }
     assert [result["level"] for result in run["results"]] == ["error", "none", "error", "warning"]
-    places = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]}
+    places = {
+        r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in run["results"]
+    }
     assert places == {"mnist_mlp.onnx"}
 
 

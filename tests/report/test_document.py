@@ -61,9 +61,9 @@ def test_a_word_that_means_a_number_and_text_that_reads_like_it_are_told_apart()
 
 
 def test_the_published_schema_is_in_step_with_the_code() -> None:
-    assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == json.loads(json.dumps(schema())), (
-        "run: python -m ftheta.report.document docs/result.schema.json"
-    )
+    assert json.loads(SCHEMA_FILE.read_text(encoding="utf-8")) == json.loads(
+        json.dumps(schema())
+    ), "run: python -m ftheta.report.document docs/result.schema.json"
 
 
 def test_the_schema_is_a_valid_schema_that_refuses_wrong_documents() -> None:
@@ -114,7 +114,8 @@ def test_a_wrong_document_is_refused_with_the_name_of_the_field(spoil: Any, wher
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "null", "{", "NaN", '{"document": "result"}', "\x00", '{"document": ["result"]}']
+    "text",
+    ["", "[]", "null", "{", "NaN", '{"document": "result"}', "\x00", '{"document": ["result"]}'],
 )
 def test_what_is_no_document_is_refused(text: str) -> None:
     with pytest.raises(FthetaError):

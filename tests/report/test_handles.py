@@ -19,7 +19,11 @@ def test_the_point_is_drawn_where_it_is_and_its_knobs_are_named():
         for name, value in (("x", 0.5), ("y", 1.5)):
             (a, b), (p, q) = scales[name]["domain"], scales[name]["range"]
             expected = p + (value - a) / (b - a) * (q - p)
-            discs = [m["encode"]["enter"] for m in spec["marks"] if m["encode"]["enter"].get("size") == {"value": 110}]
+            discs = [
+                m["encode"]["enter"]
+                for m in spec["marks"]
+                if m["encode"]["enter"].get("size") == {"value": 110}
+            ]
             assert abs(discs[0][name]["value"] - expected) < 0.1
 
 

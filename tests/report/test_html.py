@@ -24,7 +24,15 @@ PAGES = {
     "inapplicable": lambda: result_page(samples.inapplicable()),
     "refuted": lambda: result_page(samples.refuted()),
     "empty audit": lambda: audit_page(
-        replace(samples.audit(), results=(), skipped=(), facts=(), diagram=None, findings=(), sections=())
+        replace(
+            samples.audit(),
+            results=(),
+            skipped=(),
+            facts=(),
+            diagram=None,
+            findings=(),
+            sections=(),
+        )
     ),
 }
 
@@ -95,7 +103,9 @@ def test_a_page_refers_to_nothing_outside_itself(name: str) -> None:
     assert {t[1:] for t in parsed.targets if t.startswith("#")} <= set(parsed.ids)
     without_namespaces = re.sub(r'xmlns(:\w+)?="[^"]*"', "", page)
     assert not re.search(r"https?:|//\w+\.\w|@import", without_namespaces)
-    assert all(url.startswith(("data:", "#")) for url in re.findall(r"url\(['\"]?([^)'\"]{0,40})", page))
+    assert all(
+        url.startswith(("data:", "#")) for url in re.findall(r"url\(['\"]?([^)'\"]{0,40})", page)
+    )
     assert not {"script", "link", "iframe", "object", "embed", "form", "base"} & set(parsed.seen)
 
 
@@ -130,7 +140,10 @@ def test_the_audit_report_has_every_part() -> None:
     ):
         assert part in told, part
     assert page.count("<math") > 10
-    assert page.count("<svg") == sum(len(r.charts) for r in samples.audit().results if not unmet_requirements(r)) + 1
+    assert (
+        page.count("<svg")
+        == sum(len(r.charts) for r in samples.audit().results if not unmet_requirements(r)) + 1
+    )
     assert "≤ 17.4" in told
     assert told.index("Predictions flip") < told.rindex("What is it?") < told.rindex("All checks")
 
@@ -148,7 +161,10 @@ def test_gist_examples_and_related_theorems_are_on_the_page() -> None:
     page = audit_page(samples.audit())
     assert '<p class="gist">Norms of layers multiply, so that' in page
     assert "steepness of a random network" in page and "steepness by hand" in page
-    assert 'See also: <a href="#t-relu-piecewise-affine">relu-piecewise-affine</a>, margin-bounds.' in page
+    assert (
+        'See also: <a href="#t-relu-piecewise-affine">relu-piecewise-affine</a>, margin-bounds.'
+        in page
+    )
 
 
 def test_figures_and_tables_speak_to_screen_readers() -> None:
@@ -170,17 +186,25 @@ def test_a_hostile_network_does_not_get_through() -> None:
         summary=evil,
         errata=evil,
         sources=(evil,),
-        checks=tuple(replace(c, name=evil, says=evil, remedy=evil) for c in samples.inapplicable().checks),
+        checks=tuple(
+            replace(c, name=evil, says=evil, remedy=evil) for c in samples.inapplicable().checks
+        ),
         numbers={evil: samples.result().numbers["product"]},
         tables=tuple(
-            replace(t, title=evil, columns=(evil,) * 3, rows=((evil,) * 3,)) for t in samples.rich_result().tables
+            replace(t, title=evil, columns=(evil,) * 3, rows=((evil,) * 3,))
+            for t in samples.rich_result().tables
         ),
         charts=tuple(replace(chart, title=evil) for chart in samples.CHARTS),
         provenance=replace(samples.PROVENANCE, subject=evil, knobs={"points": evil}),
     )
     missing = (Skipped(evil, evil, evil),)
-    said = tuple(replace(f, says=evil, basis=evil, means=evil, remedy=evil, theorem=evil) for f in samples.FINDINGS)
-    audit: Audit = replace(samples.audit(evil), results=(nasty,), facts=((evil, evil),), skipped=missing, findings=said)
+    said = tuple(
+        replace(f, says=evil, basis=evil, means=evil, remedy=evil, theorem=evil)
+        for f in samples.FINDINGS
+    )
+    audit: Audit = replace(
+        samples.audit(evil), results=(nasty,), facts=((evil, evil),), skipped=missing, findings=said
+    )
     for page in (result_page(nasty), audit_page(audit)):
         parsed = read(page)
         assert "script" not in parsed.seen and "img" not in parsed.seen

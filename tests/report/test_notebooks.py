@@ -29,7 +29,11 @@ def run_jupyter(text):
             exec(compile(ast.Module(statements, []), "notebook", "exec"), names)
             is_value = isinstance(last, ast.Expr)
             exec(compile(ast.Module([] if is_value else [last], []), "notebook", "exec"), names)
-            shown += [eval(compile(ast.Expression(last.value), "notebook", "eval"), names)] if is_value else []
+            shown += (
+                [eval(compile(ast.Expression(last.value), "notebook", "eval"), names)]
+                if is_value
+                else []
+            )
     return shown
 
 
@@ -105,15 +109,23 @@ def test_every_notebook_has_the_form_that_jupyter_and_marimo_read(name):
     assert all(set(cell) >= {"cell_type", "metadata", "source"} for cell in notebook["cells"])
     defined = [cell.name for cell in cells if isinstance(cell, Run)]
     assert len(defined) == len(set(defined)), "marimo allows one definition of a name"
-    functions = [node for node in ast.parse(to_marimo(cells)).body if isinstance(node, ast.FunctionDef)]
+    functions = [
+        node for node in ast.parse(to_marimo(cells)).body if isinstance(node, ast.FunctionDef)
+    ]
     assert len(functions) == len(cells) + 1
     texts = [node.args[0].value for f in functions for node in ast.walk(f) if _is_words(node)]
     flat = lambda text: [line.strip() for line in text.strip().splitlines()]
-    assert [flat(text) for text in texts] == [flat(cell.text) for cell in cells if isinstance(cell, Words)]
+    assert [flat(text) for text in texts] == [
+        flat(cell.text) for cell in cells if isinstance(cell, Words)
+    ]
 
 
 def _is_words(node):
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "mo.md" and isinstance(node.args[0], ast.Constant)
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "mo.md"
+        and isinstance(node.args[0], ast.Constant)
+    )
 
 
 def test_text_with_quotes_of_its_own_is_still_a_literal():
@@ -127,7 +139,9 @@ def test_a_course_has_its_pages_and_exercises_in_order():
     course = built_in_courses()["murari"]
     runs = [cell.name for cell in cells_of("murari") if isinstance(cell, Run)]
     assert sum(name.startswith("page_") for name in runs) == len(list(course.pages))
-    assert sum(name.startswith("answer_") for name in runs) == sum(s.exercise is not None for s in course.sections)
+    assert sum(name.startswith("answer_") for name in runs) == sum(
+        s.exercise is not None for s in course.sections
+    )
 
 
 def test_a_file_that_exists_is_kept_unless_forced(tmp_path, capsys):
@@ -148,7 +162,11 @@ def test_the_file_is_named_after_the_theorem(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("name", "file", "words"),
-    [("murrari", "a.ipynb", "murari"), ("adam", "a.txt", ".ipynb, .py"), ("adam", "no/a.py", "make")],
+    [
+        ("murrari", "a.ipynb", "murari"),
+        ("adam", "a.txt", ".ipynb, .py"),
+        ("adam", "no/a.py", "make"),
+    ],
 )
 def test_what_cannot_be_written_is_refused_with_a_remedy(name, file, words, tmp_path):
     with pytest.raises(UsageError) as told:

@@ -65,7 +65,9 @@ def test_an_enclosure_says_what_is_known(known: Enclosure, written: str) -> None
 def test_no_level_below_one_is_written_as_certain(nines: int, guaranteed: bool) -> None:
     level = 1 - 10.0**-nines
     make = Enclosure.estimate if guaranteed else Enclosure.approximate
-    known = make(4.0, 0.02, samples=100, assuming="", **{"confidence" if guaranteed else "nominal": level})
+    known = make(
+        4.0, 0.02, samples=100, assuming="", **{"confidence" if guaranteed else "nominal": level}
+    )
     share = Decimal(re.findall(r"[\d.]+", enclosure(known))[-1]) / 100
     confidence = Decimal(re.findall(r"confidence ([\d.]+)", basis(known))[-1])
     assert share == confidence == 1 - Decimal(10) ** -nines
@@ -82,7 +84,10 @@ def test_every_claim_has_two_sides(claim: Claim) -> None:
 
 
 def test_the_slack_of_a_bound_is_a_factor() -> None:
-    assert sides(AtMost("", Enclosure.at_least(4.13, samples=9), Enclosure.at_most(17.4))).slack == "4.2×"
+    assert (
+        sides(AtMost("", Enclosure.at_least(4.13, samples=9), Enclosure.at_most(17.4))).slack
+        == "4.2×"
+    )
     assert sides(AtMost("", Enclosure.equal(-1.0), Enclosure.equal(2.0))).slack == "3"
     assert sides(AtMost("", Enclosure.equal(1e-300), Enclosure.equal(1e300))).slack == "1e300×"
     assert sides(Identity("", Enclosure.equal(1.0), Enclosure.equal(1.25))).slack == "Δ 0.25"
@@ -100,7 +105,10 @@ def test_each_verdict_shows_its_true_word_and_meaning() -> None:
 
 def test_the_command_that_repeats_a_result_names_every_knob() -> None:
     result: Result = samples.result()
-    assert command(result) == "ftheta check lipschitz-product --points 4096 --step 0.5 --exact true --seed 0"
+    assert (
+        command(result)
+        == "ftheta check lipschitz-product --points 4096 --step 0.5 --exact true --seed 0"
+    )
     compile(snippet(result), "snippet", "exec")
     assert "points=4096" in snippet(result) and "seed=0" in snippet(result)
 
@@ -109,4 +117,6 @@ def test_years_have_no_comma_and_counts_of_years_do() -> None:
     year = Enclosure.exact(1986)
     claim = Identity("year of the perceptron", Enclosure.exact(1975), year)
     assert (sides(claim).measured, sides(claim).bound) == ("1975", "= 1986")
-    assert quantity("year of the paper", year) == "1986" and quantity("years counted", year) == "1,986"
+    assert (
+        quantity("year of the paper", year) == "1986" and quantity("years counted", year) == "1,986"
+    )

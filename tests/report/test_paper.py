@@ -48,7 +48,11 @@ def test_a_png_has_six_hundred_dots_per_inch():
 def test_labels_are_set_in_8_points_and_ticks_in_7_and_there_is_no_title():
     svg = ET.fromstring(str(render_for_paper(samples.CURVES, "svg", 3.25)))
     points_per_unit = 3.25 * 72 / float(str(svg.get("viewBox")).split()[2])
-    texts = {str(t.text): float(str(t.get("font-size")).removesuffix("px")) for t in svg.iter(f"{SVG}text") if t.text}
+    texts = {
+        str(t.text): float(str(t.get("font-size")).removesuffix("px"))
+        for t in svg.iter(f"{SVG}text")
+        if t.text
+    }
     sizes = {word: round(size * points_per_unit, 6) for word, size in texts.items()}
     assert sizes["width n"] == 8.0
     assert sizes["100"] == 7.0
@@ -85,9 +89,13 @@ def test_fills_that_stand_beside_one_another_differ_in_grey():
 
 def test_groups_of_points_have_shapes_of_their_own():
     chart = Points("t", Axis("x"), Axis("y"), (0.0, 1.0, 2.0), (0.0, 1.0, 2.0), ("a", "b", "c"))
-    paths = {p.get("d") for p in ET.fromstring(str(render_for_paper(chart, "svg"))).iter(f"{SVG}path")}
+    paths = {
+        p.get("d") for p in ET.fromstring(str(render_for_paper(chart, "svg"))).iter(f"{SVG}path")
+    }
     assert len([p for p in paths if p]) >= 3
-    assert {f"mark={m}" for m in ("*", "square*", "triangle*")} <= set(re.findall(r"mark=[a-z]*\*", pgfplots(chart)))
+    assert {f"mark={m}" for m in ("*", "square*", "triangle*")} <= set(
+        re.findall(r"mark=[a-z]*\*", pgfplots(chart))
+    )
 
 
 # -- PGFPlots ---------------------------------------------------------------------------------------------------------
@@ -106,7 +114,12 @@ def test_the_source_is_balanced_and_ascii(chart):
 
 
 def test_every_number_of_a_curve_is_in_the_source():
-    chart = Curves("t", Axis("x", "log"), Axis("y"), (Series("s", (1.0, 10.0, -1.0), (0.5, float("nan"), 2.0)),))
+    chart = Curves(
+        "t",
+        Axis("x", "log"),
+        Axis("y"),
+        (Series("s", (1.0, 10.0, -1.0), (0.5, float("nan"), 2.0)),),
+    )
     assert "coordinates {(1,0.5) (10,nan) (nan,2)};" in pgfplots(chart)
     assert "xmode=log" in pgfplots(chart) and "ymode=log" not in pgfplots(chart)
 
@@ -154,7 +167,9 @@ def test_greek_letters_are_the_ones_that_unicode_names():
 # -- sizes and files --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("words", "inches"), [("3.25in", 3.25), ("82.55mm", 3.25), ("234 bp", 3.25), ("5CM", 1.9685)])
+@pytest.mark.parametrize(
+    ("words", "inches"), [("3.25in", 3.25), ("82.55mm", 3.25), ("234 bp", 3.25), ("5CM", 1.9685)]
+)
 def test_lengths_are_read_with_their_units(words, inches):
     assert read_length(words) == pytest.approx(inches, abs=1e-4)
 

@@ -19,12 +19,17 @@ wants = st.lists(st.tuples(st.floats(0, 400), st.floats(5, 40)), min_size=1, max
 
 
 @given(wants)
-def test_labels_that_fit_neither_overlap_nor_leave_the_frame(wanted: list[tuple[float, float]]) -> None:
+def test_labels_that_fit_neither_overlap_nor_leave_the_frame(
+    wanted: list[tuple[float, float]],
+) -> None:
     wanted.sort()
     sizes = [size for _, size in wanted]
     middles = spread([at for at, _ in wanted], sizes, 0, 400)
     if sum(sizes) <= 400:
-        assert all(b - a >= (p + q) / 2 - 1e-6 for (a, b), (p, q) in zip(pairwise(middles), pairwise(sizes)))
+        assert all(
+            b - a >= (p + q) / 2 - 1e-6
+            for (a, b), (p, q) in zip(pairwise(middles), pairwise(sizes))
+        )
         assert middles[0] - sizes[0] / 2 >= -1e-6 and middles[-1] + sizes[-1] / 2 <= 400 + 1e-6
 
 
@@ -57,7 +62,11 @@ def test_wrapped_text_fits_its_room(text: str, room: float) -> None:
     assert text_width(shorten(text, 12, room), 12) <= max(room, text_width("…", 12))
 
 
-@given(st.lists(st.floats(), min_size=1, max_size=6), st.sampled_from(["linear", "log", "symlog"]), st.booleans())
+@given(
+    st.lists(st.floats(), min_size=1, max_size=6),
+    st.sampled_from(["linear", "log", "symlog"]),
+    st.booleans(),
+)
 def test_ticks_stand_on_their_axis_in_order(values: list[float], scale: str, nice: bool) -> None:
     axis = make_scale(Axis("", scale), values, nice=nice)  # type: ignore[arg-type]
     usable = [v for v in values if isfinite(v) and (v > 0 or scale != "log")]
@@ -79,7 +88,9 @@ def test_ticks_of_counts_are_whole_numbers(counts: list[float]) -> None:
         axis = make_scale(Axis(), counts, nice=nice)
         assert axis is not None
         ticks = axis.ticks(8)
-        assert len(ticks) >= 2 and all(t.value == round(t.value) and "." not in t.label for t in ticks)
+        assert len(ticks) >= 2 and all(
+            t.value == round(t.value) and "." not in t.label for t in ticks
+        )
 
 
 def test_shares_have_ticks_between_0_and_1() -> None:

@@ -30,7 +30,10 @@ def test_the_suffix_says_which_form_is_written(suffix: str, tmp_path: Path) -> N
 
 def test_further_charts_are_numbered(tmp_path: Path) -> None:
     written = save(samples.rich_result(), tmp_path / "all.svg")
-    assert [p.name for p in written] == ["all.svg", *(f"all-{i}.svg" for i in range(2, len(samples.CHARTS) + 1))]
+    assert [p.name for p in written] == [
+        "all.svg",
+        *(f"all-{i}.svg" for i in range(2, len(samples.CHARTS) + 1)),
+    ]
     assert all(p.exists() for p in written)
 
 

@@ -61,7 +61,11 @@ def test_text_and_formulas_alternate() -> None:
     assert '<math display="block">' in html
     assert "<code>step&lt;1</code>" in html
     assert html.endswith("costs 5$.")
-    assert plain(text).splitlines() == ["If F is convex & smooth, then", "    a ≤ b", "and `step<1`, costs 5$."]
+    assert plain(text).splitlines() == [
+        "If F is convex & smooth, then",
+        "    a ≤ b",
+        "and `step<1`, costs 5$.",
+    ]
 
 
 def test_a_formula_that_cannot_be_read_is_shown_as_it_stands() -> None:
@@ -120,7 +124,12 @@ def test_nothing_of_latex_is_left() -> None:
 def _catalogue_texts() -> list[str]:
     fields = ("title", "gist", "statement", "errata")
     texts = [entry[field] for entry in index().values() for field in fields]
-    return texts + [words for entry in index().values() for a in entry["assumes"] for words in (a["says"], a["remedy"])]
+    return texts + [
+        words
+        for entry in index().values()
+        for a in entry["assumes"]
+        for words in (a["says"], a["remedy"])
+    ]
 
 
 def test_the_words_of_the_catalogue_keep_their_boundaries():
@@ -128,7 +137,10 @@ def test_the_words_of_the_catalogue_keep_their_boundaries():
         shown = " ".join(plain(text).split())
         inside = [words for match in FORMULA.finditer(text) for words in _TEXT.findall(match[0])]
         for words in inside:  # a single word may be an index, written with letters of its own
-            assert " " not in words or re.sub(r"\s+", " ", words).rstrip(",") in shown, (words, shown)
+            assert " " not in words or re.sub(r"\s+", " ", words).rstrip(",") in shown, (
+                words,
+                shown,
+            )
         outside = FORMULA.sub("\n$\n", text).replace("**", "").replace("\\%", "%").split("\n$\n")
         for words in outside:
             assert " ".join(words.split()) in shown, (words, shown)
@@ -136,7 +148,9 @@ def test_the_words_of_the_catalogue_keep_their_boundaries():
 
 def test_no_markup_is_left_in_the_terminal():
     for text in _catalogue_texts():
-        assert not re.search(r"\*\*|\$|\\[a-zA-Z']", re.sub("`[^`]*`", "", plain(text))), plain(text)
+        assert not re.search(r"\*\*|\$|\\[a-zA-Z']", re.sub("`[^`]*`", "", plain(text))), plain(
+            text
+        )
 
 
 def test_no_formula_of_the_catalogue_has_an_inline_style():

@@ -68,7 +68,9 @@ def test_findings_are_shown_worst_first_above_a_bar_with_the_time_left(terminal)
         shown.advance(AuditProgress(10, 40, 15.0, 60.0, ("rays",)))
         first, second, standing = terminal.shown
     assert first == "PROBLEM  a problem" and second == "NOTE     a note"
-    assert re.fullmatch(r"auditing ━{5}─{15}  25 %  about 45 s left · 10 of 40: rays", standing), standing
+    assert re.fullmatch(r"auditing ━{5}─{15}  25 %  about 45 s left · 10 of 40: rays", standing), (
+        standing
+    )
     assert terminal.shown == []  # gone in the end
 
 
@@ -76,7 +78,9 @@ def test_no_line_is_wider_than_the_terminal_and_all_fit_on_it(terminal):
     with Working("auditing") as shown:
         for k in range(20):
             shown.show(found(Severity.WARNING, f"{k} " + "long " * 30))
-        shown.advance(AuditProgress(1, 97, 2.0, 60.0, ("some-fact-with-a-name", "adversarial-robustness")))
+        shown.advance(
+            AuditProgress(1, 97, 2.0, 60.0, ("some-fact-with-a-name", "adversarial-robustness"))
+        )
         assert max(map(len, terminal.shown)) < COLUMNS and len(terminal.shown) == 7
 
 

@@ -48,9 +48,16 @@ def test_the_values_of_the_catalogue():
     assert Fraction(902, 100) in result.example_numbers["noise loss of the example"]
 
 
-@given(st.data(), st.integers(1, 3), st.integers(1, 3), st.fractions(Fraction(1, 9), 1, max_denominator=9))
+@given(
+    st.data(),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.fractions(Fraction(1, 9), 1, max_denominator=9),
+)
 def test_every_mask_and_every_sign_add_up_to_the_formulas_in_rationals(data, n, d, keep):
-    draw = lambda *shape: np.array([data.draw(SMALL) for _ in range(int(np.prod(shape)))], object).reshape(shape)
+    draw = lambda *shape: np.array(
+        [data.draw(SMALL) for _ in range(int(np.prod(shape)))], object
+    ).reshape(shape)
     X = draw(n, d)
     y = draw(n)
     w = draw(d)
@@ -82,7 +89,9 @@ def test_draws_agree_with_the_formulas_and_not_with_the_plain_loss():
 
 def test_the_fits_minimise_the_formulas_and_noise_is_ridge():
     y = Y[:, 0]
-    assert np.allclose(noise_fit(X, y, 0.3), Ridge(alpha=12 * 0.3, fit_intercept=False).fit(X, y).coef_)
+    assert np.allclose(
+        noise_fit(X, y, 0.3), Ridge(alpha=12 * 0.3, fit_intercept=False).fit(X, y).coef_
+    )
     scale = np.sqrt((X**2).sum(0))
     peer = Ridge(alpha=(1 - 0.6) / 0.6, fit_intercept=False).fit(X / scale, y).coef_ / scale
     assert np.allclose(dropout_fit(X, y, 0.6), peer)
@@ -105,7 +114,8 @@ def test_dropout_does_not_feel_the_units_of_a_column_and_noise_does():
 def test_augmentation_is_averaging_over_orbits(grid):
     action = translations(grid)
     assert moved_rows(X, action).shape == (4, 12, 4)
-    assert np.allclose(orbit_means(X, action), X.mean(1, keepdims=True))  # translations move every entry everywhere
+    # translations move every entry everywhere
+    assert np.allclose(orbit_means(X, action), X.mean(1, keepdims=True))
     fitted = augmented_ridge(X, Y, action, 0.5)
     assert np.allclose(fitted, ridge_on_orbits(X, Y, action, 0.5))
     assert np.allclose(fitted, invariant_part(fitted, action)) and np.allclose(fitted, fitted[0])
@@ -147,6 +157,8 @@ def test_the_theorem_on_data_and_on_a_network_of_ones_own():
     found = run(noise_dropout_augmentation, net, keep=0.5)
     hidden = np.maximum(x @ net.description.layers[0].weight.T, 0)  # type: ignore[union-attr]
     added = ((hidden**2).sum(0) * net.description.layers[1].weight[0] ** 2).sum() / 25  # type: ignore[union-attr]
-    assert found.verdict is Verdict.CONSISTENT and found.numbers["dropout adds"].middle == pytest.approx(added)
+    assert found.verdict is Verdict.CONSISTENT and found.numbers[
+        "dropout adds"
+    ].middle == pytest.approx(added)
     assert run(noise_dropout_augmentation, data, offset=0.5).verdict is Verdict.INAPPLICABLE
     assert run(noise_dropout_augmentation, data, offset=0.5, force=True).verdict is Verdict.REFUTED

@@ -40,7 +40,9 @@ def test_minimisers_beat_every_rival_and_agree_with_numpy(y):
     for loss, best in (("squared", law.mean), ("absolute", law.median[0]), ("zero-one", law.mode)):
         assert law.risk(loss, best) <= min(law.risk(loss, c) for c in rivals)
     assert law.risk("absolute", law.median[0]) == law.risk("absolute", law.median[1])
-    assert float(law.mean) == pytest.approx(np.mean(y)) and float(law.variance) == pytest.approx(np.var(y), abs=1e-12)
+    assert float(law.mean) == pytest.approx(np.mean(y)) and float(law.variance) == pytest.approx(
+        np.var(y), abs=1e-12
+    )
     assert law.median[0] <= Fraction(float(np.median(y))) <= law.median[1]
     for loss in ("squared", "absolute"):
         at = Fraction(law.search_minimiser(loss))
@@ -48,10 +50,18 @@ def test_minimisers_beat_every_rival_and_agree_with_numpy(y):
         assert float(law.risk(loss, at) - law.risk(loss, best)) <= 1e-9
 
 
-@pytest.mark.parametrize("p", [Fraction(1, 1000), Fraction(1, 3), Fraction(4, 5), Fraction(999, 1000)])
+@pytest.mark.parametrize(
+    "p", [Fraction(1, 1000), Fraction(1, 3), Fraction(4, 5), Fraction(999, 1000)]
+)
 def test_the_logistic_risk_is_least_at_the_log_odds(p):
-    at = minimize_scalar(lambda s: logistic_risk(p, s), bounds=(-20, 20), method="bounded", options={"xatol": 1e-9}).x
-    assert log_odds(p).middle == pytest.approx(at, abs=1e-5) == pytest.approx(logistic_minimiser(p), abs=1e-5)
+    at = minimize_scalar(
+        lambda s: logistic_risk(p, s), bounds=(-20, 20), method="bounded", options={"xatol": 1e-9}
+    ).x
+    assert (
+        log_odds(p).middle
+        == pytest.approx(at, abs=1e-5)
+        == pytest.approx(logistic_minimiser(p), abs=1e-5)
+    )
     before, after = logistic_bracket(p)
     assert before.hi < 0 < after.lo
 
@@ -81,4 +91,8 @@ def test_the_noise_floor_is_the_risk_of_group_means():
     assert groups.noise_variance() == pytest.approx(np.sum((y - means) ** 2) / spare, rel=1e-12)
     assert groups.repeated_rows == 60
     alone = Groups.of(np.arange(4.0)[:, None], np.arange(4.0))
-    assert alone.floor("squared") == 0 and np.isnan(alone.noise_variance()) and alone.repeated_rows == 0
+    assert (
+        alone.floor("squared") == 0
+        and np.isnan(alone.noise_variance())
+        and alone.repeated_rows == 0
+    )

@@ -25,7 +25,14 @@ from ftheta.risks.bounds.margins import (
     rung,
     spectral_margin_bound,
 )
-from ftheta.risks.bounds.pac_bayes import divergence, exponent, grid_cost, mcallester, pac_bayes, seeger
+from ftheta.risks.bounds.pac_bayes import (
+    divergence,
+    exponent,
+    grid_cost,
+    mcallester,
+    pac_bayes,
+    seeger,
+)
 from ftheta.risks.bounds.table import risk_bounds, stochastic_risk
 
 from ..thoroughness import max_examples
@@ -45,13 +52,19 @@ def test_the_inverse_of_kl_is_where_the_divergence_reaches_c_rounded_up(k, c):
     found = kl_inverse(q, arb(c))
     with ctx.workprec(300):
         known = arb(k) / 60
-        kl = lambda p: (1 - known) * ((1 - known) / (1 - p)).log() + (known * (known / p).log() if k else 0)
+        kl = lambda p: (
+            (1 - known) * ((1 - known) / (1 - p)).log() + (known * (known / p).log() if k else 0)
+        )
         assert found >= 1 or kl(arb(found)) > arb(c)  # so that the supremum is below
-        assert k == 60 or arb(found) - arb(2) ** -50 < known or kl(arb(found) - arb(2) ** -50) < arb(c)
+        assert (
+            k == 60 or arb(found) - arb(2) ** -50 < known or kl(arb(found) - arb(2) ** -50) < arb(c)
+        )
     assert found <= float(q) + sqrt(c / 2) + 1e-12 or found == 1  # Pinsker
 
 
-@pytest.mark.parametrize(("errors", "n"), [(0, 1), (0, 40), (1, 40), (20, 40), (39, 40), (40, 40), (300, 20_000)])
+@pytest.mark.parametrize(
+    ("errors", "n"), [(0, 1), (0, 40), (1, 40), (20, 40), (39, 40), (40, 40), (300, 20_000)]
+)
 @pytest.mark.parametrize("delta", [0.3, 0.05, 1e-9])
 def test_clopper_pearson_is_that_of_scipy_and_never_below_the_exact_quantile(errors, n, delta):
     found = unseen.clopper_pearson(errors, n, delta)
@@ -77,7 +90,14 @@ def one_sided(name):
     return bound
 
 
-NAMES = ("hoeffding", "chebyshev", "bernstein", "chernoff", "empirical Bernstein", "Clopper–Pearson")
+NAMES = (
+    "hoeffding",
+    "chebyshev",
+    "bernstein",
+    "chernoff",
+    "empirical Bernstein",
+    "Clopper–Pearson",
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -114,7 +134,9 @@ def test_the_formulas_are_those_of_the_books():
     assert solved == pytest.approx(0.125 + sqrt(2 * solved * L / 400) + L / 1200, rel=1e-13)
     two = log(2 / DELTA)
     expected = 0.125 + sqrt(2 * 3 / 64 * two / 400) + 7 * two / (3 * 399)
-    assert unseen.empirical_bernstein(mean, n, DELTA, variance) == pytest.approx(expected, rel=1e-14)
+    assert unseen.empirical_bernstein(mean, n, DELTA, variance) == pytest.approx(
+        expected, rel=1e-14
+    )
     assert unseen.empirical_bernstein(mean, 1, DELTA, variance) == inf
 
 
@@ -160,7 +182,9 @@ def test_the_rungs_lie_above_and_their_parts_of_delta_add_up_to_one():
         value, cost = rung(x)
         assert x <= value <= x * 2**0.25 * (1 + 1e-9)
         assert cost > 0
-    assert sum(exp(-rung(2 ** (k / 4) / (1 + 1e-9))[1]) for k in range(-900, 900)) == pytest.approx(1, abs=2e-3)
+    assert sum(exp(-rung(2 ** (k / 4) / (1 + 1e-9))[1]) for k in range(-900, 900)) == pytest.approx(
+        1, abs=2e-3
+    )
 
 
 def test_margins_are_the_distance_to_the_best_other_class():
@@ -313,7 +337,14 @@ def test_few_rows_and_other_shapes_are_refused():
         exponent(arb(1), 7, DELTA)
     with pytest.raises(UsageError, match="different parameters"):
         pac_bayes(
-            linear_errs, np.ones(3), np.ones(2), np.ones((9, 3)), np.ones(9), DELTA, np.random.default_rng(0), 100
+            linear_errs,
+            np.ones(3),
+            np.ones(2),
+            np.ones((9, 3)),
+            np.ones(9),
+            DELTA,
+            np.random.default_rng(0),
+            100,
         )
     assert seeger(1.0, arb(1)) == 1 and mcallester(0.5, arb(0)) == pytest.approx(0.5)
 
@@ -335,7 +366,15 @@ def test_the_table_has_every_bound_and_marks_the_vacuous(trained):
     start, net, train, test = trained
     found = risk_bounds(net, train, test, prior=start, draws=4000)
     names = [b.name for b in found.bounds]
-    wanted = ("Hoeffding", "Chebyshev", "Bernstein", "empirical Bernstein", "Chernoff", "Clopper–Pearson", "VC")
+    wanted = (
+        "Hoeffding",
+        "Chebyshev",
+        "Bernstein",
+        "empirical Bernstein",
+        "Chernoff",
+        "Clopper–Pearson",
+        "VC",
+    )
     more = ("Frobenius margin", "spectral margin", "PAC-Bayes, McAllester", "PAC-Bayes, kl inverse")
     assert names == [*wanted, *more]
     assert found["VC"].vacuous and found["spectral margin"].vacuous
@@ -413,11 +452,17 @@ def test_the_closed_form_of_the_random_linear_classifier_is_that_of_quadrature()
     x = np.array([[1.0, 2.0]])
     s = 0.5
     wrong = (x @ theta + s * np.linalg.norm(x) * t[:, None])[:, 0] <= 0
-    assert linear_gibbs_risk(theta, s, x, np.ones(1)) == pytest.approx(np.trapezoid(density * wrong, t), abs=1e-4)
+    assert linear_gibbs_risk(theta, s, x, np.ones(1)) == pytest.approx(
+        np.trapezoid(density * wrong, t), abs=1e-4
+    )
 
 
-@pytest.mark.parametrize("bound", [unseen.hoeffding, unseen.chebyshev, unseen.bernstein, unseen.chernoff])
-@pytest.mark.parametrize(("mean", "n"), [(Fraction(3, 2), 10), (Fraction(-1, 2), 10), (Fraction(1, 2), 0)])
+@pytest.mark.parametrize(
+    "bound", [unseen.hoeffding, unseen.chebyshev, unseen.bernstein, unseen.chernoff]
+)
+@pytest.mark.parametrize(
+    ("mean", "n"), [(Fraction(3, 2), 10), (Fraction(-1, 2), 10), (Fraction(1, 2), 0)]
+)
 def test_bounds_are_about_losses_between_0_and_1(bound, mean, n):
     with pytest.raises(UsageError, match="between 0 and 1"):
         bound(mean, n, 0.05)

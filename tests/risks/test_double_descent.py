@@ -104,7 +104,9 @@ def test_the_ridge_risk_is_that_of_ridge_regression_averaged_over_signal_and_noi
 @given(models, st.integers(0, 100))
 def test_the_best_ridge_never_exceeds_the_risk_without_features(model, seed):
     X = np.random.default_rng(seed).normal(size=(2, model.n, model.features))
-    risks = np.array([ridge_risk(model, X[:, :, :p]) for p in (1, model.n // 2, model.n, model.features)])
+    risks = np.array(
+        [ridge_risk(model, X[:, :, :p]) for p in (1, model.n // 2, model.n, model.features)]
+    )
     assert (risks <= float(model.signal + model.noise) * (1 + 1e-9) + 1e-12).all()
 
 

@@ -30,7 +30,10 @@ from ftheta.risks.filters import (
 )
 from ftheta.running import run
 from ftheta.theorems.generalisation.explicit_regularisation import explicit_regularisation
-from ftheta.theorems.generalisation.explicit_regularisation.descent import run_decays_in_rationals, run_descent
+from ftheta.theorems.generalisation.explicit_regularisation.descent import (
+    run_decays_in_rationals,
+    run_descent,
+)
 from ftheta.theorems.generalisation.explicit_regularisation.tradeoff import (
     Tradeoff,
     compare_filters_in_rationals,
@@ -64,7 +67,9 @@ def test_leave_one_out_is_that_of_ridge_cv_and_of_fitting_again(intercept):
     assert np.allclose(path.left_out().T ** 2, peer.cv_results_, rtol=1e-6)
     assert float(RIDGES[path.validation_risk().argmin()]) == pytest.approx(float(peer.alpha_))
     alone = [np.array([i]) for i in range(len(X))]
-    assert np.allclose(path.left_out()[5], refit_left_out(X, Y, RIDGES[5], alone, intercept=intercept))
+    assert np.allclose(
+        path.left_out()[5], refit_left_out(X, Y, RIDGES[5], alone, intercept=intercept)
+    )
     assert np.allclose(path.left_out(alone), path.left_out())
 
 
@@ -80,7 +85,9 @@ def test_folds_left_out_are_those_of_scikit_learn(count, intercept):
         where[rows] = j
     for i, ridge in enumerate(path.ridges):
         model = Ridge(alpha=ridge, fit_intercept=intercept, solver="cholesky")
-        peer = -cross_val_score(model, X, Y, cv=PredefinedSplit(where), scoring="neg_mean_squared_error")
+        peer = -cross_val_score(
+            model, X, Y, cv=PredefinedSplit(where), scoring="neg_mean_squared_error"
+        )
         assert np.allclose(chosen.risks[i], peer)
     assert chosen.best in path.ridges and chosen.careful >= chosen.best
 
@@ -126,7 +133,9 @@ def test_generalised_cross_validation_replaces_leverages_by_their_mean():
 def test_descent_from_zero_is_its_filter(steps):
     spectrum = Spectrum.of_rows(X)
     tau = 1 / spectrum.values[0]
-    assert np.allclose(run_descent(X, Y, tau, steps), spectrum.weights(Y, descent_filter(tau, steps)))
+    assert np.allclose(
+        run_descent(X, Y, tau, steps), spectrum.weights(Y, descent_filter(tau, steps))
+    )
 
 
 def test_filters_end_at_least_squares_and_at_principal_components():
@@ -195,7 +204,10 @@ def test_the_numbers_of_the_catalogue():
     assert [judged.judgement.verdict for judged in result.examples] == [Verdict.PROVED] * 5
     numbers = result.example_numbers
     assert (numbers["θ 1"].middle, numbers["θ 2"].middle) == (1, 1)
-    assert 0.6513215599 in numbers["filter at 0.1"] and Fraction(4, 5) in numbers["risk of the best ridge"]
+    assert (
+        0.6513215599 in numbers["filter at 0.1"]
+        and Fraction(4, 5) in numbers["risk of the best ridge"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -234,7 +246,10 @@ def test_the_theorem_on_data_and_on_a_network_of_ones_own():
     assert run(explicit_regularisation, data).verdict is Verdict.CONSISTENT
     net = ft.Network.described(random_mlp(rng, (3, 6, 1), "tanh")).with_data(data)
     found = run(explicit_regularisation, net)
-    assert found.verdict is Verdict.CONSISTENT and found.numbers["Adam: penalty against decay"].middle > 1e-3
+    assert (
+        found.verdict is Verdict.CONSISTENT
+        and found.numbers["Adam: penalty against decay"].middle > 1e-3
+    )
     classes = ft.Network.described(random_mlp(rng, (3, 6, 2), "relu")).with_data(
         ft.Dataset("classes", x, (x[:, 0] > 0).astype(int))
     )

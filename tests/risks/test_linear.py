@@ -40,8 +40,12 @@ def test_exact_least_squares_is_scikit_learns():
     plain = exact_least_squares(x, y)
     ridge = exact_least_squares(x, y, 0.75)
     assert plain is not None and ridge is not None
-    assert np.allclose(np.array(plain, float), LinearRegression(fit_intercept=False).fit(x, y).coef_, rtol=1e-12)
-    assert np.allclose(np.array(ridge, float), Ridge(0.75, fit_intercept=False).fit(x, y).coef_, rtol=1e-10)
+    assert np.allclose(
+        np.array(plain, float), LinearRegression(fit_intercept=False).fit(x, y).coef_, rtol=1e-12
+    )
+    assert np.allclose(
+        np.array(ridge, float), Ridge(0.75, fit_intercept=False).fit(x, y).coef_, rtol=1e-10
+    )
 
 
 def overlapping(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +59,9 @@ def test_logistic_regression_is_scikit_learns(gamma):
     fit = logistic_regression(y[:, None] * x, gamma)
     C = np.inf if gamma == 0 else 1 / (2 * gamma * len(x))  # scikit-learn: ½‖w‖² + C Σ ℓ
     peer = LogisticRegression(C=C, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(x, y)
-    assert np.allclose(fit.theta, peer.coef_[0], rtol=1e-5) and fit.gradient < 1e-10 and fit.steps < 20
+    assert (
+        np.allclose(fit.theta, peer.coef_[0], rtol=1e-5) and fit.gradient < 1e-10 and fit.steps < 20
+    )
 
 
 def test_derivatives_are_differences_and_the_hessian_is_bounded():
@@ -64,9 +70,15 @@ def test_derivatives_are_differences_and_the_hessian_is_bounded():
     z = y[:, None] * x
     theta = rng.normal(size=3)
     h = 1e-5
-    numerical = [(logistic_value(z, theta + h * e) - logistic_value(z, theta - h * e)) / (2 * h) for e in np.eye(3)]
+    numerical = [
+        (logistic_value(z, theta + h * e) - logistic_value(z, theta - h * e)) / (2 * h)
+        for e in np.eye(3)
+    ]
     assert np.allclose(logistic_gradient(z, theta), numerical, atol=1e-8)
-    slope = [(logistic_gradient(z, theta + h * e) - logistic_gradient(z, theta - h * e)) / (2 * h) for e in np.eye(3)]
+    slope = [
+        (logistic_gradient(z, theta + h * e) - logistic_gradient(z, theta - h * e)) / (2 * h)
+        for e in np.eye(3)
+    ]
     assert np.allclose(logistic_hessian(x, theta), slope, atol=1e-8)
     bound = x.T @ x / (4 * len(x))
     assert np.linalg.eigvalsh(bound - logistic_hessian(x, theta))[0] > 0
@@ -74,7 +86,9 @@ def test_derivatives_are_differences_and_the_hessian_is_bounded():
         logistic_hessian(x, np.zeros(3)), bound
     )
     assert np.allclose(squared_hessian(x), 2 * x.T @ x / len(x))
-    assert np.isfinite(logistic_hessian(1e3 * x, theta)).all() and np.isfinite(logistic_value(1e3 * z, theta))
+    assert np.isfinite(logistic_hessian(1e3 * x, theta)).all() and np.isfinite(
+        logistic_value(1e3 * z, theta)
+    )
 
 
 def test_conditioning_is_that_of_the_gram_matrix():
@@ -86,8 +100,14 @@ def test_conditioning_is_that_of_the_gram_matrix():
 def holds(z: np.ndarray, found: Separation) -> bool:
     if found.direction is not None:
         margins = products(z, found.direction)
-        return min(margins) >= 0 < max(margins) and (found.kind == "separable") == (min(margins) > 0)
-    return found.multipliers is not None and min(found.multipliers) > 0 and not any(combination(z, found.multipliers))
+        return min(margins) >= 0 < max(margins) and (found.kind == "separable") == (
+            min(margins) > 0
+        )
+    return (
+        found.multipliers is not None
+        and min(found.multipliers) > 0
+        and not any(combination(z, found.multipliers))
+    )
 
 
 @max_examples(150)
@@ -104,7 +124,10 @@ def test_separable_weakly_separable_and_overlapping_rows_are_told_apart():
     weak = separation(np.array([[1.0, 0.0], [-1.0, 0.0], [0.3, 2.0]]))
     assert weak.kind == "weakly separable" and weak.has_minimiser is False
     assert separation(np.array([[1.0], [-0.1]])).has_minimiser is True
-    assert separation(np.random.default_rng(0).normal(size=(100, 40))).kind in ("undecided", "separable")
+    assert separation(np.random.default_rng(0).normal(size=(100, 40))).kind in (
+        "undecided",
+        "separable",
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

@@ -56,7 +56,9 @@ def brute(law: FiniteLaw, n: int, learner) -> tuple[Fraction, Fraction]:
 @max_examples(25)
 @given(small, st.integers(1, 3), st.sampled_from(["squared", "absolute", "zero-one", "linear"]))
 def test_counts_of_samples_are_all_samples_and_the_sandwich_holds(rows, n, how):
-    law = FiniteLaw.of(np.array([[float(x), 1.0] for x, _ in rows]), np.array([float(y) for _, y in rows]))
+    law = FiniteLaw.of(
+        np.array([[float(x), 1.0] for x, _ in rows]), np.array([float(y) for _, y in rows])
+    )
     learner = law.linear() if how == "linear" else law.constants(how)
     e = expected_risks(law.probabilities, learner, n)
     assert (e.train, e.test) == brute(law, n, learner)
@@ -68,7 +70,9 @@ def test_counts_of_samples_are_all_samples_and_the_sandwich_holds(rows, n, how):
 @max_examples(25)
 @given(small, st.integers(1, 5), st.fractions(-2, 2, max_denominator=8))
 def test_a_fixed_predictor_has_unbiased_risk_with_variance_over_n(rows, n, theta):
-    law = FiniteLaw.of(np.array([[float(x)] for x, _ in rows]), np.array([float(y) for _, y in rows]))
+    law = FiniteLaw.of(
+        np.array([[float(x)] for x, _ in rows]), np.array([float(y) for _, y in rows])
+    )
     losses = law.losses(float(theta), "absolute")
     mean, variance = moments_of_risk(law.probabilities, losses, n)
     R = mean_of(law.probabilities, losses)
@@ -90,7 +94,8 @@ def test_the_exact_line_is_numpys_least_squares():
     losses = LINE.linear().exact([Fraction(1, 3)] * 3)
     theta = np.linalg.lstsq(LINE.x, LINE.y, rcond=None)[0]
     assert np.allclose([float(v) for v in losses], (LINE.x @ theta - LINE.y) ** 2, rtol=1e-12)
-    alone = LINE.linear().exact([Fraction(1), Fraction(0), Fraction(0)])  # one row: the minimiser of least norm
+    # one row: the minimiser of least norm
+    alone = LINE.linear().exact([Fraction(1), Fraction(0), Fraction(0)])
     least = LINE.x[0] * LINE.y[0] / (LINE.x[0] @ LINE.x[0])
     assert np.allclose([float(v) for v in alone], (LINE.x @ least - LINE.y) ** 2)
 
@@ -119,7 +124,9 @@ def test_risks_of_a_network_are_those_of_scikit_learn():
     assert risk(net, (x, y), "top-1").value == pytest.approx(zero_one_loss(y, z.argmax(1)))
     signs = np.where(x[:, 0] > 0, 1, -1)
     one = (np.ones(3), lambda w, row: jnp.dot(w, row))
-    assert risk(one, (x, signs), "hinge").value == pytest.approx(hinge_loss(signs, x.sum(1)), rel=1e-12)
+    assert risk(one, (x, signs), "hinge").value == pytest.approx(
+        hinge_loss(signs, x.sum(1)), rel=1e-12
+    )
     assert risk(one, (x, signs), "sign").value == pytest.approx(np.mean(signs * x.sum(1) <= 0))
     assert "cross-entropy risk" in str(risk(net, (x, y), "cross-entropy"))
 
@@ -130,7 +137,8 @@ def test_the_bootstrap_interval_covers_the_mean_as_often_as_it_says():
     for _ in range(120):
         interval = bootstrap(rng.exponential(size=60), rng, confidence=0.9)
         covered += 1.0 in interval
-    assert abs(covered / 120 - 0.9) < 4 * (0.09 / 120) ** 0.5 + 0.03  # the percentile interval is a little too short
+    # the percentile interval is a little too short
+    assert abs(covered / 120 - 0.9) < 4 * (0.09 / 120) ** 0.5 + 0.03
 
 
 def test_a_network_without_data_or_with_infinite_losses_is_refused():

@@ -49,7 +49,12 @@ def test_ranges_contain_the_values_on_a_grid(name):
 def test_the_second_derivatives_are_those_of_jax(name):
     loss = MARGINS[name]
     assert loss.bend is not None
-    assert np.allclose(jax.vmap(loss.bend)(GRID), jax.vmap(jax.grad(jax.grad(loss.of)))(GRID), rtol=1e-9, atol=1e-12)
+    assert np.allclose(
+        jax.vmap(loss.bend)(GRID),
+        jax.vmap(jax.grad(jax.grad(loss.of)))(GRID),
+        rtol=1e-9,
+        atol=1e-12,
+    )
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -60,7 +65,9 @@ def test_the_losses_of_the_table_are_sums_of_their_profiles(name):
         a = rng.normal(size=3) * 3
         y = rng.choice([-1.0, 1.0], 3)
         r = a - y if name in ("squared", "absolute", "huber") else a * y
-        assert float(LOSSES[name].of(a, y)) == pytest.approx(sum(float(h.of(v)) for v in r), rel=1e-12)
+        assert float(LOSSES[name].of(a, y)) == pytest.approx(
+            sum(float(h.of(v)) for v in r), rel=1e-12
+        )
     assert h.bend is not None
     places = GRID[np.abs(np.abs(GRID) - 1) > 1e-9]
     step = 1e-4
@@ -69,7 +76,9 @@ def test_the_losses_of_the_table_are_sums_of_their_profiles(name):
     numerical = (f(inside + step) - 2 * f(inside) + f(inside - step)) / step**2
     assert np.allclose(jax.vmap(h.bend)(inside), numerical, atol=1e-5)
     for at, jump in h.kinks:
-        sides = [(f(np.array([at + s * step])) - f(np.array([at])))[0] / (s * step) for s in (1, -1)]
+        sides = [
+            (f(np.array([at + s * step])) - f(np.array([at])))[0] / (s * step) for s in (1, -1)
+        ]
         assert sides[0] - sides[1] == pytest.approx(jump, abs=1e-9)
     assert least_bend(50.0).lo >= 0
 
@@ -87,11 +96,27 @@ def test_kinks_are_not_taken_for_convexity_claim():
 
 
 def test_a_range_without_rules_is_unknown():
-    assert range_of(lambda m: jnp.interp(m, jnp.arange(3.0), jnp.arange(3.0)), 0.0, 1.0, lambda lo, hi: lo >= 0).lo <= 0
+    assert (
+        range_of(
+            lambda m: jnp.interp(m, jnp.arange(3.0), jnp.arange(3.0)),
+            0.0,
+            1.0,
+            lambda lo, hi: lo >= 0,
+        ).lo
+        <= 0
+    )
 
 
 def test_nothing_overflows():
-    logits = np.array([[1e4, 0.0, -1e4], [-1e4, 1e4, 3.0], [-1e4, -1e4, 0.0], [1e3, 1e3, 1e3], [0.5, -0.25, 800.0]])
+    logits = np.array(
+        [
+            [1e4, 0.0, -1e4],
+            [-1e4, 1e4, 3.0],
+            [-1e4, -1e4, 0.0],
+            [1e3, 1e3, 1e3],
+            [0.5, -0.25, 800.0],
+        ]
+    )
     assert logistic_error(np.r_[np.linspace(-1000, 1000, 41), -30.0, 30.0]).hi < 1e-15
     assert cross_entropy_error(logits).hi < 1e-15
 
@@ -105,8 +130,14 @@ def test_convex_losses_have_no_negative_second_difference_and_flat_ones_do():
 
 def test_the_flat_losses_count():
     zero_one, top, sign = (LOSSES[name].of for name in ("zero-one", "top-1", "sign"))
-    assert zero_one(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == 0 and zero_one(np.array([1.0]), np.array([2.0])) == 1
-    assert top(np.array([0.1, 3.0, 2.0]), np.eye(3)[1]) == 0 and top(np.array([0.1, 3.0, 2.0]), np.eye(3)[2]) == 1
+    assert (
+        zero_one(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == 0
+        and zero_one(np.array([1.0]), np.array([2.0])) == 1
+    )
+    assert (
+        top(np.array([0.1, 3.0, 2.0]), np.eye(3)[1]) == 0
+        and top(np.array([0.1, 3.0, 2.0]), np.eye(3)[2]) == 1
+    )
     assert sign(np.array([2.0, -1.0, 0.0]), np.array([1.0, 1.0, -1.0])) == 2
 
 
@@ -124,7 +155,11 @@ def test_every_loss_of_predictions_bounds_the_errors():
     assert set(found) == {"cross-entropy", "top-1"}
     assert (found["top-1"] <= found["cross-entropy"] / LN2 + 1e-12).all()
     p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
-    assert found["cross-entropy"].mean() == pytest.approx(-np.mean(stats.multinomial.logpmf(np.eye(4)[y], 1, p)))
+    assert found["cross-entropy"].mean() == pytest.approx(
+        -np.mean(stats.multinomial.logpmf(np.eye(4)[y], 1, p))
+    )
     scores = rng.normal(size=(100, 1))
     labels = rng.integers(0, 2, 100)
-    assert {"squared", "absolute", "logistic", "hinge", "sign", "zero-one"} <= set(every_loss(scores, labels))
+    assert {"squared", "absolute", "logistic", "hinge", "sign", "zero-one"} <= set(
+        every_loss(scores, labels)
+    )

@@ -21,7 +21,9 @@ def test_the_site_is_built_without_a_warning_and_every_link_leads_somewhere(tmp_
     contents = Contents.of_package()
     assert write_sources(contents, store, tmp_path / "source") == len(list_pages(contents))
     sphinx = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going"]
-    built = subprocess.run([*sphinx, tmp_path / "source", tmp_path / "html"], cwd=ROOT, capture_output=True, text=True)
+    built = subprocess.run(
+        [*sphinx, tmp_path / "source", tmp_path / "html"], cwd=ROOT, capture_output=True, text=True
+    )
     assert built.returncode == 0, built.stderr
     found = inspect_site(tmp_path / "html")
     assert found.broken == [] and found.unread == []

@@ -49,12 +49,17 @@ def test_a_planted_broken_link_is_found(link, fault, tmp_path):
 
 
 def test_pictures_and_scripts_are_followed_too(tmp_path):
-    found = build(tmp_path, GOOD | {"b.html": '<img src="gone.png"><script src="gone.js"></script>'})
+    found = build(
+        tmp_path, GOOD | {"b.html": '<img src="gone.png"><script src="gone.js"></script>'}
+    )
     assert len(found.broken) == 2
 
 
 def test_unread_formulas_and_theorems_without_a_picture_are_counted(tmp_path):
-    files = {"theorems/c.html": '<code class="unread">\\x</code><svg></svg>', "d.html": "<p>no picture is needed</p>"}
+    files = {
+        "theorems/c.html": '<code class="unread">\\x</code><svg></svg>',
+        "d.html": "<p>no picture is needed</p>",
+    }
     found = build(tmp_path, GOOD | files)
     assert len(found.unread) == 1 and found.unread[0].startswith("theorems/c.html")
     assert found.without_picture == ["theorems/c.html: no picture"]

@@ -30,7 +30,9 @@ def test_runs_are_stored_once_and_one_that_fails_stops_no_other(tmp_path, capsys
 def test_every_theorem_has_a_default_run_and_a_control_where_it_can_be_broken():
     runs = list_runs(index().values())
     assert set(index()) <= set(runs)
-    assert {control_of(id) for id, entry in index().items() if entry["breakable"]} == set(runs) - set(index())
+    assert {control_of(id) for id, entry in index().items() if entry["breakable"]} == set(
+        runs
+    ) - set(index())
 
 
 def test_a_stored_run_of_other_sources_or_that_cannot_be_read_is_no_run(tmp_path):
@@ -63,14 +65,21 @@ def test_formulas_are_mathml_and_a_bad_one_is_reported():
 
 @pytest.mark.parametrize(
     ("latex", "symbols"),
-    [(r"\mu,\ L", [r"\mu", "L"]), ("f(x,y)", ["f(x,y)"]), (r"a,\,b", ["a", "b"]), (r"\{x_1,x_2\}", [r"\{x_1,x_2\}"])],
+    [
+        (r"\mu,\ L", [r"\mu", "L"]),
+        ("f(x,y)", ["f(x,y)"]),
+        (r"a,\,b", ["a", "b"]),
+        (r"\{x_1,x_2\}", [r"\{x_1,x_2\}"]),
+    ],
 )
 def test_commas_part_symbols_outside_of_brackets(latex, symbols):
     assert split_symbols(latex) == symbols
 
 
 def test_a_symbol_is_explained_wherever_it_stands_and_the_longest_wins():
-    made = explain_statement(r"$W_\ell x\le W$ for $W_\ell$", {r"$W_\ell$": "a layer", "$W$": "all", "$z$": "absent"})
+    made = explain_statement(
+        r"$W_\ell x\le W$ for $W_\ell$", {r"$W_\ell$": "a layer", "$W$": "all", "$z$": "absent"}
+    )
     assert made.count("symbol-0") == 2 and made.count("symbol-1") == 1 and "symbol-2" not in made
     assert made.count('class="hint ') == 3
 
@@ -90,11 +99,16 @@ def test_the_children_of_a_fraction_are_not_taken_together_as_a_product():
 
 
 def test_statements_without_a_lesson_are_left_as_they_are():
-    assert "symbol" not in explain_statement("$x$", {}) and "hints" not in explain_statement("$x$", {})
+    assert "symbol" not in explain_statement("$x$", {}) and "hints" not in explain_statement(
+        "$x$", {}
+    )
 
 
 def test_the_style_sheet_has_room_for_the_symbols_of_every_lesson():
-    assert max(len(entry["lesson"]["symbols"]) for entry in index().values() if entry["lesson"]) <= MOST_SYMBOLS
+    assert (
+        max(len(entry["lesson"]["symbols"]) for entry in index().values() if entry["lesson"])
+        <= MOST_SYMBOLS
+    )
 
 
 def test_rules_of_the_reports_hold_inside_of_their_blocks_alone():
@@ -132,7 +146,10 @@ def test_marks_of_markdown_in_a_title_are_letters():
             "What it does.\n\nParameters\n----------\nnet\n    A `Network`,\n    or a file.\nseed\n    Of the search.",
             "What it does.\n\n:param net:\n    A ``Network``,\n    or a file.\n:param seed:\n    Of the search.",
         ),
-        ("No constant is smaller: there is a secant.", "No constant is smaller: there is a secant."),
+        (
+            "No constant is smaller: there is a secant.",
+            "No constant is smaller: there is a secant.",
+        ),
     ],
 )
 def test_docstrings_become_restructured_text(docstring, written):
@@ -151,6 +168,9 @@ def test_functions_classes_and_packages_are_documented_by_what_they_are():
     assert "autofunction:: ftheta.catalogue.theorems\n" in reference_page("theorems")
     assert "autoclass:: ftheta.Network\n   :members:" in reference_page("Network")
     pieces = reference_page("pieces")
-    assert "autofunction:: ftheta.pieces.pieces" in pieces and "autoclass:: ftheta.pieces.Box" in pieces
+    assert (
+        "autofunction:: ftheta.pieces.pieces" in pieces
+        and "autoclass:: ftheta.pieces.Box" in pieces
+    )
     assert "Complex" in public_names(ftheta.pieces) and "kernels" not in public_names(ftheta.pieces)
     assert "## What it returns" in reference_page("lipschitz")

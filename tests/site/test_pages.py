@@ -55,7 +55,12 @@ def test_a_theorem_has_its_statement_verdict_pictures_and_lines(id, contents):
         "Sources",
     ):
         assert f"\n## {part}\n" in page
-    for line in (f"ftheta check {id}\n", f"ft.check(&#x27;{id}&#x27;)", f"ftheta lab {id}", "--breaker --force"):
+    for line in (
+        f"ftheta check {id}\n",
+        f"ft.check(&#x27;{id}&#x27;)",
+        f"ftheta lab {id}",
+        "--breaker --force",
+    ):
         assert line in page
     assert all(bibtex(key).split("{")[0] in page for key in index()[id]["sources"])
     assert "since version 0.2.0" in page
@@ -72,7 +77,11 @@ def test_the_negative_control_shows_what_fails_and_is_refuted(contents):
     control = stored(RATE, breaker=True, force=True)
     page = theorem_page(index()[RATE], None, contents, control)
     _, _, below = page.partition("## What breaks it")
-    assert "✗ refuted" in below and "fails:" in below and "The negative control is the Training" in below
+    assert (
+        "✗ refuted" in below
+        and "fails:" in below
+        and "The negative control is the Training" in below
+    )
 
 
 def test_a_theorem_without_a_negative_control_says_why(contents):
@@ -98,16 +107,24 @@ def test_a_lesson_is_shown_with_what_checks_each_part(contents):
 
 def test_the_order_of_parts_and_trials_is_that_of_the_lesson():
     parts = parts_html(
-        [{"says": "first", "claims": [], "charts": []}, {"says": "second", "claims": ["x"], "charts": []}]
+        [
+            {"says": "first", "claims": [], "charts": []},
+            {"says": "second", "claims": ["x"], "charts": []},
+        ]
     )
     assert re.search(r"first.*second.*Checked by claim “x …”", parts)
-    trials = trials_html("x", [{"look": "see $a<b$", "preset": "", "knobs": {"on": True, "n_max": 3}}])
+    trials = trials_html(
+        "x", [{"look": "see $a<b$", "preset": "", "knobs": {"on": True, "n_max": 3}}]
+    )
     assert "ftheta check x --on true --n-max 3" in trials and "<mo>&lt;</mo>" in trials
 
 
 def test_addresses_of_the_lab_are_written_as_the_lab_writes_them():
     assert lab_address("x") == "#/x"
-    assert lab_address("x", "at the edge", {"kappa": 10.0, "on": True}) == "#/x?preset=at+the+edge&kappa=10.0&on=true"
+    assert (
+        lab_address("x", "at the edge", {"kappa": 10.0, "on": True})
+        == "#/x?preset=at+the+edge&kappa=10.0&on=true"
+    )
 
 
 def test_every_theorem_course_chapter_and_public_name_has_a_page(contents, tmp_path):
@@ -149,7 +166,9 @@ def test_a_figure_is_one_image_with_one_description(contents):
 
 def test_the_graph_of_related_theorems_is_an_image_with_a_link_per_theorem():
     drawn = related_svg(
-        "A & B", {"a.html": "one"}, {"b.html": "two <b>", "c.html": "a title that is longer than two lines " * 3}
+        "A & B",
+        {"a.html": "one"},
+        {"b.html": "two <b>", "c.html": "a title that is longer than two lines " * 3},
     )
     root = ElementTree.fromstring(drawn)
     assert [link.get("href") for link in root.iter("a")] == ["a.html", "b.html", "c.html"]

@@ -29,7 +29,9 @@ def test_the_record_of_ridge_regression_is_that_of_its_closed_form():
     c = constants(net, (X, Y), ridge=0.1, step=0.2)
     A = np.c_[X, np.ones(20)]
     values = np.linalg.eigvalsh(2 * A.T @ A / 20 + 0.2 * np.eye(4))
-    assert c.smoothness.middle == pytest.approx(values[-1]) and c.lowest.middle == pytest.approx(values[0])
+    assert c.smoothness.middle == pytest.approx(values[-1]) and c.lowest.middle == pytest.approx(
+        values[0]
+    )
     assert c.strong_convexity is not None and c.strong_convexity.middle == pytest.approx(values[0])
     assert c.condition is not None and c.condition.middle == pytest.approx(values[-1] / values[0])
     assert c.stable_step is not None and c.stable_step.middle == pytest.approx(2 / values[-1])
@@ -50,7 +52,9 @@ def test_a_network_that_bends_both_ways_is_said_not_to_be_convex_and_a_large_ste
     c = constants(net, (X, Y), step=10.0, steps=3, optimiser="adam", probes=2)
     assert c.strong_convexity is None and c.hessian.range[0] < 0
     text = str(c)
-    assert "not convex" in text and "unstable" in text and "along the run" in text and "trace" in text
+    assert (
+        "not convex" in text and "unstable" in text and "along the run" in text and "trace" in text
+    )
 
 
 def test_descent_below_two_over_lambda_lowers_a_quadratic_and_its_curvature_stays():
@@ -91,7 +95,9 @@ def test_residual_gradients_are_those_of_jax():
         return x
 
     with jax.enable_x64(True):
-        slopes = jax.grad(lambda p: jnp.mean(jnp.sum((apply(p, X) - y) ** 2, axis=-1)) / 2)(net.params)
+        slopes = jax.grad(lambda p: jnp.mean(jnp.sum((apply(p, X) - y) ** 2, axis=-1)) / 2)(
+            net.params
+        )
         norms = [np.sqrt(float((w**2).sum() + (b**2).sum())) for w, b in slopes]
     assert np.allclose(residual_gradients(net, X, y, 0.5), norms, rtol=1e-10)
 
@@ -99,13 +105,19 @@ def test_residual_gradients_are_those_of_jax():
 def test_dead_and_saturated_units_are_counted():
     W = np.eye(3)
     b = np.array([0.0, -100.0, 100.0])
-    relu = layer_gradients(Description((Dense(W, b, "relu"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o)
+    relu = layer_gradients(
+        Description((Dense(W, b, "relu"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o
+    )
     assert relu.dead == [1, 0] and "1 of 3 units of layer 1 is dead" in relu.diagnosis
     leaky = layer_gradients(
-        Description((Dense(W, b, "leaky-relu"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o
+        Description((Dense(W, b, "leaky-relu"), Dense(np.ones((1, 3)), np.zeros(1)))),
+        X,
+        lambda o: o,
     )
     assert leaky.dead == [0, 0]
-    tanh = layer_gradients(Description((Dense(W, b, "tanh"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o)
+    tanh = layer_gradients(
+        Description((Dense(W, b, "tanh"), Dense(np.ones((1, 3)), np.zeros(1)))), X, lambda o: o
+    )
     assert tanh.saturated[0] >= 2 / 3 and "saturated" in tanh.diagnosis
 
 
@@ -121,7 +133,10 @@ def test_a_deep_sigmoid_network_is_told_that_its_gradients_vanish_and_a_shallow_
 def told(activation, gain, shift=0.0, depth=10, seed=0):
     """The diagnosis of layers of 32 units with biases `shift`."""
     net = random_mlp(np.random.default_rng(seed), (32,) * depth + (1,), activation, gain=gain)
-    layers = [Dense(y.weight, y.bias + shift * (k < depth - 1), y.activation) for k, y in enumerate(net.layers)]
+    layers = [
+        Dense(y.weight, y.bias + shift * (k < depth - 1), y.activation)
+        for k, y in enumerate(net.layers)
+    ]
     rows, y = (np.random.default_rng(k).normal(size=(64, n)) for k, n in ((1, 32), (2, 1)))
     return layer_gradients(Description(tuple(layers)), rows, lambda o: o - y)
 
@@ -132,9 +147,17 @@ def told(activation, gain, shift=0.0, depth=10, seed=0):
         (("tanh", 1.2), "are healthy", ("Gradients are of similar size in all layers",)),
         (("sigmoid", 1.0), "vanish", ("vanish towards the input", "take tanh, ReLU")),
         (("tanh", 0.2), "vanish", ("larger initial weights",)),
-        (("relu", 8.0), "explode", ("Signals explode towards the output, by a factor of 2", "smaller initial weights")),
+        (
+            ("relu", 8.0),
+            "explode",
+            ("Signals explode towards the output, by a factor of 2", "smaller initial weights"),
+        ),
         (("tanh", 25.0), "explode", ("explode", "saturated", "scaled inputs")),
-        (("relu", 2.0, -30.0), "are zero", ("zero: nothing reaches it", "layers 1–9 are dead", "does not recover")),
+        (
+            ("relu", 2.0, -30.0),
+            "are zero",
+            ("zero: nothing reaches it", "layers 1–9 are dead", "does not recover"),
+        ),
         (("relu", 1e300), "overflow", ("leave the range of float64", "smaller initial weights")),
     ],
 )
@@ -156,8 +179,12 @@ def test_sizes_and_adjoints_grow_as_theory_says_in_linear_layers():
 def test_the_best_pl_constant_of_the_wavy_function_agrees_with_a_search():
     best, where = best_wavy()
     ratio = lambda x: (2 * x + 3 * np.sin(2 * x)) ** 2 / (2 * (x**2 + 3 * np.sin(x) ** 2))
-    found: Any = minimize_scalar(ratio, bounds=(1.8, 2.6), method="bounded", options={"xatol": 1e-12})
-    assert best.middle == pytest.approx(found.fun, rel=1e-12) and where.middle == pytest.approx(found.x, abs=1e-6)
+    found: Any = minimize_scalar(
+        ratio, bounds=(1.8, 2.6), method="bounded", options={"xatol": 1e-12}
+    )
+    assert best.middle == pytest.approx(found.fun, rel=1e-12) and where.middle == pytest.approx(
+        found.x, abs=1e-6
+    )
     assert best.width < 1e-15 and best.middle == pytest.approx(0.1755309859, abs=5e-11)
     assert (ratio(np.linspace(1e-6, 60, 200_001)) >= best.lo).all()
 

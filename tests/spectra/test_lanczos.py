@@ -43,12 +43,16 @@ def test_every_residual_interval_contains_an_eigenvalue_even_before_convergence(
             near = ritz.near(i)
             assert np.any((near.lo - 1e-12 <= values) & (values <= near.hi + 1e-12))
             y = ritz.vectors[:, i]
-            assert np.linalg.norm(A @ y - ritz.values[i] * y) == pytest.approx(ritz.residuals[i], rel=1e-6, abs=1e-12)
+            assert np.linalg.norm(A @ y - ritz.values[i] * y) == pytest.approx(
+                ritz.residuals[i], rel=1e-6, abs=1e-12
+            )
 
 
 def test_restarts_reach_what_a_small_basis_cannot_hold():
     values = np.r_[np.linspace(0, 1, 900), 1.02, 1.03, 1.05, 1.1]
-    found = extremes(Operator.of(symmetric(values)), 4, "largest", tol=1e-7, basis=12, products=3000)
+    found = extremes(
+        Operator.of(symmetric(values)), 4, "largest", tol=1e-7, basis=12, products=3000
+    )
     assert found.products > 50 and found.converged
     assert np.allclose(found.largest.values, [1.1, 1.05, 1.03, 1.02], atol=1e-7)
 
@@ -56,10 +60,14 @@ def test_restarts_reach_what_a_small_basis_cannot_hold():
 def test_eigenvalues_agree_with_arpack():
     A = symmetric(np.random.default_rng(3).normal(size=500) ** 3)
     theirs = np.sort(eigsh(A, k=6, which="LA")[0])[::-1]
-    assert np.allclose(extremes(Operator.of(A), 6, "largest", tol=1e-9).largest.values, theirs, rtol=1e-9)
+    assert np.allclose(
+        extremes(Operator.of(A), 6, "largest", tol=1e-9).largest.values, theirs, rtol=1e-9
+    )
 
 
-@pytest.mark.parametrize("matrix", [np.eye(300) * 3, np.zeros((300, 300)), np.diag([7.0] * 2 + [0.0] * 298)])
+@pytest.mark.parametrize(
+    "matrix", [np.eye(300) * 3, np.zeros((300, 300)), np.diag([7.0] * 2 + [0.0] * 298)]
+)
 def test_invariant_subspaces_and_multiple_eigenvalues_are_met(matrix):
     found = extremes(Operator.of(matrix), 2, dense=0)
     values = np.linalg.eigvalsh(matrix)
@@ -73,10 +81,14 @@ def test_the_stated_bound_of_both_ends_holds_as_often_as_it_says():
     A = symmetric(values)
     rng = np.random.default_rng(1)
     runs = [
-        extremes(Operator.of(A), 1, tol=1e-14, products=steps + 2, basis=60, dense=0, rng=rng) for steps in [6] * 60
+        extremes(Operator.of(A), 1, tol=1e-14, products=steps + 2, basis=60, dense=0, rng=rng)
+        for steps in [6] * 60
     ]
     assert all(run.range[1] <= 1 + 1e-12 for run in runs)
-    inside = [1.0 in run.top(0.5) and values.min() in run.bottom(0.5).widened(absolute=1e-12) for run in runs]
+    inside = [
+        1.0 in run.top(0.5) and values.min() in run.bottom(0.5).widened(absolute=1e-12)
+        for run in runs
+    ]
     assert np.mean(inside) >= 0.5
     assert any(run.range[1] < 0.99 for run in runs)  # the bound was needed
 
@@ -93,7 +105,12 @@ def test_memory_does_not_grow_with_the_work():
     from ftheta.spectra.lanczos import _Process
 
     process = _Process(
-        Operator.of(symmetric(np.linspace(0, 1, 300))), 2, "largest", 1e-14, 10, np.random.default_rng(0)
+        Operator.of(symmetric(np.linspace(0, 1, 300))),
+        2,
+        "largest",
+        1e-14,
+        10,
+        np.random.default_rng(0),
     )
     process.run(200)
     assert process.V.shape == (300, 11) and process.products >= 200
@@ -117,7 +134,13 @@ def test_the_quadrature_is_exact_for_the_full_number_of_steps():
     found = spectral_density(Operator.of(A), probes=2, steps=12)
     v = np.random.default_rng(0).choice([-1.0, 1.0], 12)
     assert (found.weights[0] * np.exp(found.nodes[0])).sum() == pytest.approx(
-        v @ np.linalg.eigh(A)[1] @ np.diag(np.exp(np.arange(1.0, 13.0))) @ np.linalg.eigh(A)[1].T @ v / 12, rel=1e-9
+        v
+        @ np.linalg.eigh(A)[1]
+        @ np.diag(np.exp(np.arange(1.0, 13.0)))
+        @ np.linalg.eigh(A)[1].T
+        @ v
+        / 12,
+        rel=1e-9,
     )
 
 
@@ -146,7 +169,16 @@ def test_the_ends_asked_for_are_covered_whatever_the_stopping_rule_and_the_resta
         values = np.r_[rng.uniform(-3, 3), rng.random(99) * 0.1, rng.uniform(-3, 3)]
         tol = 10 ** -rng.uniform(0.5, 6)
         basis = int(rng.integers(10, 24))
-        found = extremes(Operator.of(symmetric(values)), 1, ends, tol=tol, basis=basis, products=60, dense=0, rng=rng)
+        found = extremes(
+            Operator.of(symmetric(values)),
+            1,
+            ends,
+            tol=tol,
+            basis=basis,
+            products=60,
+            dense=0,
+            rng=rng,
+        )
         wanted = {"top": values.max()} if ends != "smallest" else {}
         wanted |= {"bottom": values.min()} if ends != "largest" else {}
         wanted |= {"norm": np.abs(values).max()} if ends == "both" else {}
@@ -155,7 +187,14 @@ def test_the_ends_asked_for_are_covered_whatever_the_stopping_rule_and_the_resta
 
 
 def test_the_bound_pays_for_every_size_at_which_the_run_could_have_ended():
-    found = extremes(Operator.of(symmetric(np.linspace(0, 1, 300))), 1, "largest", basis=24, products=400, dense=0)
+    found = extremes(
+        Operator.of(symmetric(np.linspace(0, 1, 300))),
+        1,
+        "largest",
+        basis=24,
+        products=400,
+        dense=0,
+    )
     assert found.looks == 6  # 4, 8, …, 24
     assert found.spill(0.9) == pytest.approx(replace(found, looks=1).spill(1 - 0.1 / 6), rel=1e-12)
 

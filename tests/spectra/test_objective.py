@@ -46,7 +46,9 @@ def test_value_gradient_and_hessian_agree_with_jax(how, loss, y):
     assert o.fits == (not how) and (len(o._blocks[0]) > 1) == bool(how)
     with jax.enable_x64(True):
         risk = reference(o)
-        value, slope, H = (np.asarray(jax.jit(of)(o.start)) for of in (risk, jax.grad(risk), jax.hessian(risk)))
+        value, slope, H = (
+            np.asarray(jax.jit(of)(o.start)) for of in (risk, jax.grad(risk), jax.hessian(risk))
+        )
     assert o.value() == pytest.approx(float(value), rel=1e-12)
     assert np.allclose(o.gradient(), slope, rtol=1e-11, atol=1e-13)
     assert np.allclose(o.hessian().dense(), H, rtol=1e-10, atol=1e-12)
@@ -68,7 +70,9 @@ def test_gauss_newton_and_tangent_kernel_agree_with_jacobians(how):
         J = np.asarray(jax.jit(jax.jacobian(lambda t: NET.apply(o.build(t), X)))(o.start))
         P = np.asarray(jax.nn.softmax(NET.apply(NET.params, X), axis=-1))
     bend = np.stack([np.diag(p) - np.outer(p, p) for p in P])
-    assert np.allclose(o.gauss_newton().dense(), np.einsum("nip,nij,njq->pq", J, bend, J) / len(X), atol=1e-12)
+    assert np.allclose(
+        o.gauss_newton().dense(), np.einsum("nip,nij,njq->pq", J, bend, J) / len(X), atol=1e-12
+    )
     rows = J.reshape(-1, o.size)
     assert np.allclose(o.tangent_kernel().dense(), rows @ rows.T, rtol=1e-11, atol=1e-11)
     matrix = objective("cross-entropy", CLASSES).kernel_matrix()
@@ -111,7 +115,9 @@ def test_single_precision_products_are_near_double_ones():
     wide = objective().hessian()
     v = np.random.default_rng(1).normal(size=wide.size)
     assert narrow.product(v).dtype == np.float64
-    assert 0 < np.abs(narrow.product(v) - wide.product(v)).max() < 1e-4 * np.abs(wide.product(v)).max()
+    assert (
+        0 < np.abs(narrow.product(v) - wide.product(v)).max() < 1e-4 * np.abs(wide.product(v)).max()
+    )
 
 
 def test_bad_input_is_refused():

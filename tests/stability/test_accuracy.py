@@ -59,7 +59,9 @@ def test_without_time_the_curves_are_wide_and_still_true(small):
     found = ft.robustness(net, (x, y), [0.02, 0.08, 0.2], budget=0.001)
     decided = ft.robustness(net, (x, y), [0.02, 0.08, 0.2], budget="60s")
     assert not found.finished
-    assert np.all(found.certified <= decided.certified) and np.all(decided.attacked <= found.attacked)
+    assert np.all(found.certified <= decided.certified) and np.all(
+        decided.attacked <= found.attacked
+    )
 
 
 def test_radii_are_chosen_where_none_are_given(small):
@@ -110,7 +112,9 @@ def test_the_attack_at_radii_finds_corners_of_a_linear_classifier():
     x = rng.standard_normal((30, 6))
     problem, _ = read_problem(net, x, None, None, inf)
     eps = np.array([0.05, 0.1, 0.2, 0.4])
-    points, is_tried = RadiusAttack(from_description(net.description), problem, 0).flip(np.arange(30), eps, inf)
+    points, is_tried = RadiusAttack(from_description(net.description), problem, 0).flip(
+        np.arange(30), eps, inf
+    )
     distance = np.abs(x @ w + 0.1) / np.abs(w).sum()  # of the nearest input with another label
     assert is_tried.all()
     for k in range(30):

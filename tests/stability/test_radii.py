@@ -24,10 +24,14 @@ def linear(w, b: float) -> ft.Network:
 
 
 def relu_network(seed: int, *widths: int) -> ft.Network:
-    return ft.Network.described(random_mlp(np.random.default_rng(seed), widths, "relu", bias=0.5), "random")
+    return ft.Network.described(
+        random_mlp(np.random.default_rng(seed), widths, "relu", bias=0.5), "random"
+    )
 
 
-def draw_in_ball(rng: np.random.Generator, x: np.ndarray, radius: float, norm: float, count: int) -> np.ndarray:
+def draw_in_ball(
+    rng: np.random.Generator, x: np.ndarray, radius: float, norm: float, count: int
+) -> np.ndarray:
     direction = rng.standard_normal((count, len(x)))
     direction[: count // 2] = np.sign(direction[: count // 2])  # corners of the cube
     direction[: count // 4, 1:] = 0  # and of the cross-polytope
@@ -38,8 +42,12 @@ def draw_in_ball(rng: np.random.Generator, x: np.ndarray, radius: float, norm: f
 @pytest.mark.parametrize("norm, expected", [(2, 1.4), (inf, 1.0), (1, 1.75)])
 def test_the_catalogues_linear_classifier(norm, expected):
     """w = (3, 4), x = (1, 1): linear bounds are exact, but for the tolerance."""
-    found = ft.certified_radius(linear([3, 4], 0.0), [1.0, 1.0], norm, methods=["crown"], tolerance=1e-6)
-    assert expected * (1 - 2e-6) <= found.radius <= expected <= found.distance <= expected * (1 + 1e-6)
+    found = ft.certified_radius(
+        linear([3, 4], 0.0), [1.0, 1.0], norm, methods=["crown"], tolerance=1e-6
+    )
+    assert (
+        expected * (1 - 2e-6) <= found.radius <= expected <= found.distance <= expected * (1 + 1e-6)
+    )
     assert found.method == "crown"
     (enclosure,) = found.enclosures
     assert (enclosure.lo, enclosure.hi) == (found.radius, found.distance)
@@ -69,8 +77,14 @@ def test_branch_and_bound_meets_the_attack():
     assert np.all(found.distance <= found.radius * 1.011)
     assert "branch and bound" in set(found.method)
     for k in range(3):
-        assert ft.verify(net, ft.Robust(x[k], found.radius[k], label=int(found.label[k]))).answer == "unsat"
-        assert ft.verify(net, ft.Robust(x[k], found.distance[k], label=int(found.label[k]))).answer == "sat"
+        assert (
+            ft.verify(net, ft.Robust(x[k], found.radius[k], label=int(found.label[k]))).answer
+            == "unsat"
+        )
+        assert (
+            ft.verify(net, ft.Robust(x[k], found.distance[k], label=int(found.label[k]))).answer
+            == "sat"
+        )
 
 
 def test_clipping_can_only_help():
@@ -99,7 +113,9 @@ def test_a_wrong_label_has_radius_zero():
 
 def test_where_nothing_is_met_the_radius_is_large():
     """A constant classifier: whatever radius is asked for, the label holds."""
-    net = ft.Network.described(Description((Dense(np.zeros((2, 2)), np.array([1.0, 0.0])),)), "constant")
+    net = ft.Network.described(
+        Description((Dense(np.zeros((2, 2)), np.array([1.0, 0.0])),)), "constant"
+    )
     found = ft.certified_radius(net, [0.0, 0.0], methods=["crown"])
     assert found.radius > 1e6 and found.distance == inf
     assert found.to_dict()["distance"] is None

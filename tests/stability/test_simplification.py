@@ -29,7 +29,11 @@ def test_both_are_equal_in_rationals_at_points_of_the_box(seed, radius):
     found = ft.simplify(net, (centre - radius, centre + radius))
     before, after = exact(net), exact(found.network)
     assert found.open_neurons + sum(map(len, found.dead)) + sum(map(len, found.linear)) == 24
-    points = [*rng.uniform(centre - radius, centre + radius, (5, 2)), centre - radius, centre + radius]
+    points = [
+        *rng.uniform(centre - radius, centre + radius, (5, 2)),
+        centre - radius,
+        centre + radius,
+    ]
     for x in points:
         point = tuple(Fraction(float(v)) for v in x)
         assert before(point) == after(point)
@@ -65,7 +69,9 @@ def test_a_dead_layer_leaves_a_constant():
 
 
 def test_balls_and_networks_of_images_are_taken():
-    net = ft.Network.described(random_mlp(np.random.default_rng(0), (4, 8, 2), "relu", bias=0.5), "random")
+    net = ft.Network.described(
+        random_mlp(np.random.default_rng(0), (4, 8, 2), "relu", bias=0.5), "random"
+    )
     found = ft.simplify(net, ft.Ball(np.zeros(4), 0.01, norm=2))
     assert found.network([0.0] * 4) == pytest.approx(np.asarray(net(np.zeros(4))), rel=1e-12)
 
@@ -84,7 +90,9 @@ def test_what_makes_no_sense_is_refused(net, region):
 
 
 def test_a_network_that_is_not_piecewise_affine_is_refused():
-    net = ft.Network.described(random_mlp(np.random.default_rng(0), (2, 4, 1), "tanh", bias=0.5), "smooth")
+    net = ft.Network.described(
+        random_mlp(np.random.default_rng(0), (2, 4, 1), "tanh", bias=0.5), "smooth"
+    )
     with pytest.raises((UsageError, FthetaError), match="piecewise affine"):
         ft.simplify(net, (np.zeros(2), np.ones(2)))
 
@@ -120,7 +128,9 @@ def test_neurons_that_read_nothing_and_that_nothing_reads_are_dropped():
 
 @max_examples(20)
 @given(st.integers(0, 10_000), st.floats(0.01, 3.0), st.sampled_from([None, "float32", "float64"]))
-def test_no_point_of_the_box_moves_an_output_by_more_than_the_certified_deviation(seed, tolerance, precision):
+def test_no_point_of_the_box_moves_an_output_by_more_than_the_certified_deviation(
+    seed, tolerance, precision
+):
     net = draw(seed, 3, 10, 10, 2)
     low = np.full(3, -0.3)
     high = np.full(3, 0.4)

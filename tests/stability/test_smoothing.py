@@ -50,7 +50,10 @@ def test_a_stated_confidence_holds_at_the_sample_size_at_hand(noise, x, truth):
     found = ft.smooth(linear([1.0], 0.0), 1.0, noise).certify(
         np.full((calls, 1), x), draws=60, guesses=50, confidence=0.9, seed=1
     )
-    wrong = int(((found.radius > truth) & (found.label == 0)).sum() + ((found.label == 1) & (found.radius > 0)).sum())
+    wrong = int(
+        ((found.radius > truth) & (found.label == 0)).sum()
+        + ((found.label == 1) & (found.radius > 0)).sum()
+    )
     assert wrong <= binom.ppf(1 - 1e-6, calls, 0.1)
     assert wrong > 0  # 60 draws are few: the bound is not loose by orders
 

@@ -52,4 +52,6 @@ def test_packages_that_can_be_called_take_modules_too():
     y = module(x)
     y.backward()
     found = ft.graph(module, x.detach())
-    assert found.result == pytest.approx(y.item()) and found.gradient == pytest.approx(x.grad.numpy())
+    assert found.result == pytest.approx(y.item()) and found.gradient == pytest.approx(
+        x.grad.numpy()
+    )

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from ftheta.catalogue import theorem
-from ftheta.logic import Adapter, Enclosure, Evidence, Finding, Identity, Status, SubjectError, Verdict, hypothesis
+from ftheta.logic import (
+    Adapter,
+    Enclosure,
+    Evidence,
+    Finding,
+    Identity,
+    Status,
+    SubjectError,
+    Verdict,
+    hypothesis,
+)
 from ftheta.logic import theorem as make_theorem
 from ftheta.networks.description import random_mlp
 from ftheta.running import assess, run
@@ -61,13 +71,18 @@ def test_without_what_the_adapter_needs_nothing_else_is_asked():
 def test_a_subject_of_the_theorems_own_kind_is_left_as_it_is():
     seen.clear()
     given = Measure.empirical("given", np.array([[-1.0], [0.0], [1.0]]))
-    assert [check.name for check in run(law, given).checks] == ["centred"] and seen == [given, given]
+    assert [check.name for check in run(law, given).checks] == ["centred"] and seen == [
+        given,
+        given,
+    ]
 
 
 def network(hidden: str) -> Network:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(12, 2))
-    return Network.described(random_mlp(rng, (2, 4, 1), hidden), hidden).with_data(Dataset("rows", x, x[:, 0]))
+    return Network.described(random_mlp(rng, (2, 4, 1), hidden), hidden).with_data(
+        Dataset("rows", x, x[:, 0])
+    )
 
 
 def test_the_loss_of_a_network_is_an_objective_over_its_rows():
@@ -75,7 +90,9 @@ def test_the_loss_of_a_network_is_an_objective_over_its_rows():
     found = training_of_loss(net)
     assert net.data is not None
     predicted = np.array([net(row)[0] for row in net.data.x])
-    assert float(found.objective(found.start)) == pytest.approx(np.mean((predicted - net.data.x[:, 0]) ** 2))
+    assert float(found.objective(found.start)) == pytest.approx(
+        np.mean((predicted - net.data.x[:, 0]) ** 2)
+    )
     assert found.rows == 12 and found.least == 0.0 and found.start.size == net.parameters
 
 
@@ -88,4 +105,8 @@ def test_a_loss_with_kinks_is_not_smooth(hidden, status):
 
 def test_a_forced_run_without_a_loss_says_what_is_missing():
     with pytest.raises(SubjectError, match="targets that fit"):
-        run(theorem("adam"), Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1))), force=True)
+        run(
+            theorem("adam"),
+            Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1))),
+            force=True,
+        )

@@ -39,7 +39,10 @@ def test_a_table_with_words_for_labels(tmp_path, labels):
     found = data(csv(tmp_path, IRIS), labels=labels)
     assert found.x.tolist() == [[5.1, 3.5], [7.0, 3.2], [6.3, 3.3], [5.9, 3.0]]
     assert found.y is not None and found.y.tolist() == [0, 1, 2, 2] and found.y.dtype == np.int64
-    assert found.classes == ("setosa", "versicolor", "virginica") and found.columns == ("length", "width")
+    assert found.classes == ("setosa", "versicolor", "virginica") and found.columns == (
+        "length",
+        "width",
+    )
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", ", "])
@@ -47,14 +50,24 @@ def test_a_table_with_words_for_labels(tmp_path, labels):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
 def test_delimiters_headers_and_line_ends_are_found(tmp_path, delimiter, header, end):
     rows = [["a", "b c", "y"]] * header + [["1", "-2.5e3", "0"], ["0.5", "7", "1"]]
-    found = data(csv(tmp_path, "\ufeff" + end.join(delimiter.join(row) for row in rows)), labels="last")
-    assert found.x.tolist() == [[1, -2500], [0.5, 7]] and found.y is not None and found.y.tolist() == [0, 1]
-    assert found.y.dtype == np.int64 and found.columns == (("a", "b c") if header else ("column 1", "column 2"))
+    found = data(
+        csv(tmp_path, "\ufeff" + end.join(delimiter.join(row) for row in rows)), labels="last"
+    )
+    assert (
+        found.x.tolist() == [[1, -2500], [0.5, 7]]
+        and found.y is not None
+        and found.y.tolist() == [0, 1]
+    )
+    assert found.y.dtype == np.int64 and found.columns == (
+        ("a", "b c") if header else ("column 1", "column 2")
+    )
 
 
 def test_targets_that_are_no_classes_stay_numbers(tmp_path):
     for cells, kind in ((("1.5", "2"), "f"), (("1.0", "2.0"), "f"), (("1", "2"), "i")):
-        found = data(csv(tmp_path, "x,y\n" + "".join(f"3.5,{cell}\n" for cell in cells)), labels="y")
+        found = data(
+            csv(tmp_path, "x,y\n" + "".join(f"3.5,{cell}\n" for cell in cells)), labels="y"
+        )
         assert found.y is not None and found.y.dtype.kind == kind
 
 
@@ -73,7 +86,11 @@ def test_quoted_cells_and_one_column(tmp_path):
 
 
 @max_examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2), elements=st.floats(-1e300, 1e300)))
+@given(
+    hnp.arrays(
+        np.float64, hnp.array_shapes(min_dims=2, max_dims=2), elements=st.floats(-1e300, 1e300)
+    )
+)
 def test_every_number_is_read_back_exactly(tmp_path, array):
     text = "\n".join(",".join(map(repr, row)) for row in array.tolist())
     assert np.array_equal(data(csv(tmp_path, text)).x, array)
@@ -133,7 +150,9 @@ def test_any_text_is_a_table_or_an_error(text):
 
 
 @max_examples(100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.integers(0, len(IRIS) - 1), st.integers(0, 255)), min_size=1, max_size=3))
+@given(
+    st.lists(st.tuples(st.integers(0, len(IRIS) - 1), st.integers(0, 255)), min_size=1, max_size=3)
+)
 def test_changed_bytes_are_data_or_an_error(tmp_path, changes):
     text = bytearray(IRIS.encode())
     for place, value in changes:
@@ -153,7 +172,14 @@ Y = np.array([0, 1, 2, 0, 1, 2])
 
 @pytest.mark.parametrize(
     "names",
-    [("x", "y"), ("X", "y"), ("X_test", "y_test"), ("data", "target"), ("images", "labels"), ("features", "labels")],
+    [
+        ("x", "y"),
+        ("X", "y"),
+        ("X_test", "y_test"),
+        ("data", "target"),
+        ("images", "labels"),
+        ("features", "labels"),
+    ],
 )
 def test_arrays_with_common_names(tmp_path, names):
     np.savez(tmp_path / "d.npz", **dict(zip(names, (X, Y))))  # type: ignore[arg-type]
@@ -194,11 +220,16 @@ def test_one_array_and_labels_in_a_file_of_their_own(tmp_path):
 def test_words_in_an_archive_are_classes(tmp_path):
     np.savez(tmp_path / "d.npz", x=X, y=np.array(["b", "a", "c"] * 2))
     found = data(tmp_path / "d.npz")
-    assert found.classes == ("a", "b", "c") and found.y is not None and found.y.tolist() == [1, 0, 2] * 2
+    assert (
+        found.classes == ("a", "b", "c")
+        and found.y is not None
+        and found.y.tolist() == [1, 0, 2] * 2
+    )
 
 
 @pytest.mark.parametrize(
-    "array", [np.arange(3.0), np.zeros((0, 2)), np.array([["a"]]), np.array([[1j]]), np.array([[np.nan]])]
+    "array",
+    [np.arange(3.0), np.zeros((0, 2)), np.array([["a"]]), np.array([[1j]]), np.array([[np.nan]])],
 )
 def test_arrays_that_are_no_data_are_refused(tmp_path, array):
     np.save(tmp_path / "x.npy", array)
@@ -249,7 +280,11 @@ def test_test_rows_that_are_training_rows_are_counted(tmp_path):
     x = np.arange(8.0).reshape(4, 2)
     y = np.array([0, 1, 0, 1])
     np.savez(
-        tmp_path / "parts.npz", x_train=x, y_train=y, x_test=np.concatenate([x[1:3], x + 100]), y_test=np.r_[y, 0, 1]
+        tmp_path / "parts.npz",
+        x_train=x,
+        y_train=y,
+        x_test=np.concatenate([x[1:3], x + 100]),
+        y_test=np.r_[y, 0, 1],
     )
     found = data(tmp_path / "parts.npz", labels="y_test")
     assert found.notes == ("2 of 6 rows are also rows of x_train",)
@@ -265,14 +300,22 @@ def test_a_parquet_file_is_read_as_the_table_it_is(tmp_path):
     frame.to_parquet(tmp_path / "flowers.parquet")
     found = data(tmp_path / "flowers.parquet", labels="species")
     table_ = data(tmp_path / "data.csv", labels="species")
-    assert np.array_equal(found.x, table_.x) and found.classes == table_.classes and found.columns == table_.columns
-    assert found.y is not None and table_.y is not None and found.y.tolist() == table_.y.tolist()
-    frame.assign(species=frame.species.astype("category"), whole=[3, 1, 2, 2]).iloc[[1, 3, 2]].to_parquet(
-        tmp_path / "indexed.parquet"
+    assert (
+        np.array_equal(found.x, table_.x)
+        and found.classes == table_.classes
+        and found.columns == table_.columns
     )
+    assert found.y is not None and table_.y is not None and found.y.tolist() == table_.y.tolist()
+    frame.assign(species=frame.species.astype("category"), whole=[3, 1, 2, 2]).iloc[
+        [1, 3, 2]
+    ].to_parquet(tmp_path / "indexed.parquet")
     found = data(tmp_path / "indexed.parquet", labels="species")
     assert found.x.tolist() == [[7.0, 3.2, 1], [5.9, 3.0, 2], [6.3, 3.3, 2]]
-    assert found.notes == ("the index of pandas was left out",) and found.columns == ("length", "width", "whole")
+    assert found.notes == ("the index of pandas was left out",) and found.columns == (
+        "length",
+        "width",
+        "whole",
+    )
 
 
 @pytest.mark.parametrize(

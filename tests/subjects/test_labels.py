@@ -24,7 +24,9 @@ NAMES = np.array(["zero", "one", "two"])
 def identity(classes: tuple[str, ...] = ()) -> Network:
     """Three outputs; the prediction is the largest entry of the input."""
     net = Network.described(Description((Dense(np.eye(3), np.zeros(3)),)), "identity")
-    return Network(net.name, net.apply, net.params, net.input_shape, net.description, classes=classes)
+    return Network(
+        net.name, net.apply, net.params, net.input_shape, net.description, classes=classes
+    )
 
 
 def rows(y: np.ndarray) -> np.ndarray:
@@ -43,17 +45,25 @@ def labels(data: Dataset | None) -> list[int]:
 # ---- words -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("coded", [NAMES[Y], NAMES[Y].astype("S5"), NAMES[Y].astype(object), NAMES[Y][:, None]])
+@pytest.mark.parametrize(
+    "coded", [NAMES[Y], NAMES[Y].astype("S5"), NAMES[Y].astype(object), NAMES[Y][:, None]]
+)
 def test_words_that_the_network_knows_are_its_outputs(coded):
     data = identity(("zero", "one", "two")).with_data(from_rows(rows(Y), "data", coded)).data
-    assert labels(data) == Y.tolist() and data is not None and data.classes == ("zero", "one", "two")
-    assert any("by their names" in note for note in data.notes) and not any("alphabetical" in n for n in data.notes)
+    assert (
+        labels(data) == Y.tolist() and data is not None and data.classes == ("zero", "one", "two")
+    )
+    assert any("by their names" in note for note in data.notes) and not any(
+        "alphabetical" in n for n in data.notes
+    )
 
 
 def test_words_that_nobody_knows_are_numbered_in_alphabetical_order_and_that_is_said():
     data = identity().with_data(from_rows(rows(Y), "data", NAMES[Y])).data
     assert labels(data) == [["one", "two", "zero"].index(str(NAMES[y])) for y in Y]
-    assert data is not None and any("alphabetical order (0 = one, 1 = two, 2 = zero)" in note for note in data.notes)
+    assert data is not None and any(
+        "alphabetical order (0 = one, 1 = two, 2 = zero)" in note for note in data.notes
+    )
 
 
 def test_one_output_decides_between_two_words_as_scikit_learn_numbers_them():
@@ -62,7 +72,9 @@ def test_one_output_decides_between_two_words_as_scikit_learn_numbers_them():
     x = np.random.default_rng(0).normal(size=(30, 3))
     y = words[(x[:, 0] > 0).astype(int)]
     model = neural.MLPClassifier((4,), solver="lbfgs", random_state=0).fit(x, y)
-    one_output = Network.described(Description((Dense(np.ones((1, 3)), np.zeros(1)),)), "one output")
+    one_output = Network.described(
+        Description((Dense(np.ones((1, 3)), np.zeros(1)),)), "one output"
+    )
     data = one_output.with_data(from_rows(x, "data", y)).data
     assert [model.classes_[label] for label in labels(data)] == y.tolist()
     with pytest.raises(SubjectError, match="which outputs"):
@@ -74,7 +86,9 @@ def test_words_without_an_output_of_their_own_are_refused(words):
     with pytest.raises(SubjectError, match="not clear which outputs"):
         identity().with_data(from_rows(rows(Y), "data", np.resize(words, len(Y))))
     with pytest.raises(SubjectError, match="none of the classes"):
-        identity(("zero", "one", "two")).with_data(from_rows(rows(Y), "data", np.resize(words, len(Y))))
+        identity(("zero", "one", "two")).with_data(
+            from_rows(rows(Y), "data", np.resize(words, len(Y)))
+        )
 
 
 def test_names_of_numbered_labels_change_no_number():
@@ -84,9 +98,13 @@ def test_names_of_numbered_labels_change_no_number():
 
 
 def test_numbers_that_are_names_of_classes_are_matched():
-    data = identity(("3", "5", "7")).with_data(Dataset("data", rows(Y), np.array([3, 5, 7])[Y])).data
+    data = (
+        identity(("3", "5", "7")).with_data(Dataset("data", rows(Y), np.array([3, 5, 7])[Y])).data
+    )
     assert labels(data) == Y.tolist()
-    assert labels(identity(("3", "5", "7")).with_data(Dataset("data", rows(Y), Y)).data) == Y.tolist()
+    assert (
+        labels(identity(("3", "5", "7")).with_data(Dataset("data", rows(Y), Y)).data) == Y.tolist()
+    )
 
 
 def test_classes_of_scikit_learn_are_the_names_of_outputs():
@@ -102,7 +120,9 @@ def test_classes_of_scikit_learn_are_the_names_of_outputs():
         for outputs in ("logits", "probabilities"):
             net = ft.load(model, outputs=outputs)
             assert isinstance(net, Network)
-            data = net.with_data(from_rows(x, "data", names[y].astype(int) if names.dtype.kind == "f" else names[y]))
+            data = net.with_data(
+                from_rows(x, "data", names[y].astype(int) if names.dtype.kind == "f" else names[y])
+            )
             predicted = np.array([int(np.argmax(data(row))) for row in x])
             assert ((predicted == labels(data.data)) == (model.predict(x) == names[y])).all()
 
@@ -113,7 +133,11 @@ def test_classes_of_scikit_learn_are_the_names_of_outputs():
 @pytest.mark.parametrize("dtype", [float, int, bool])
 def test_one_hot_rows_are_classes_and_that_is_said(dtype):
     data = identity().with_data(Dataset("data", rows(Y), np.eye(3, dtype=dtype)[Y])).data
-    assert labels(data) == Y.tolist() and data is not None and any("one-hot" in note for note in data.notes)
+    assert (
+        labels(data) == Y.tolist()
+        and data is not None
+        and any("one-hot" in note for note in data.notes)
+    )
 
 
 @pytest.mark.parametrize("odd", [0.5, 2.0, -1.0])
@@ -128,7 +152,10 @@ def test_rows_that_are_not_one_hot_stay_targets(odd):
 
 
 @max_examples(100)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30), st.booleans())
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30),
+    st.booleans(),
+)
 def test_the_noise_floor_of_classes_is_that_of_brute_force(pairs, one_hot):
     x = np.array([[float(a)] for a, _ in pairs])
     y = np.array([b for _, b in pairs])
@@ -139,7 +166,9 @@ def test_the_noise_floor_of_classes_is_that_of_brute_force(pairs, one_hot):
     rows_apart = sum(sum(counts.values()) for counts in seen.values() if len(counts) > 1)
     right = sum(max(counts.values()) for counts in seen.values())
     notes = [
-        note for note in with_notes(Dataset("data", x, np.eye(4)[y] if one_hot else y)).notes if "another label" in note
+        note
+        for note in with_notes(Dataset("data", x, np.eye(4)[y] if one_hot else y)).notes
+        if "another label" in note
     ]
     if not rows_apart:
         assert notes == []
@@ -188,5 +217,7 @@ def test_a_check_says_what_is_wrong_with_its_data():
     data = from_rows(rows(Y), "data", NAMES[Y])
     result = ft.check("softmax-calculus", identity(), with_data=data)
     assert any("alphabetical" in warning for warning in result.provenance.data_warnings)
-    assert any(remark.startswith("data warning: the labels are words") for remark in remarks(result))
+    assert any(
+        remark.startswith("data warning: the labels are words") for remark in remarks(result)
+    )
     assert ft.check("softmax-calculus").provenance.data_warnings == ()

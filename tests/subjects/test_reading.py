@@ -41,13 +41,17 @@ FOREIGN = (
 
 
 @pytest.mark.parametrize("error", FOREIGN, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("place", range(len(resolve.FORMATS)), ids=lambda place: resolve.FORMATS[place].endings[0])
+@pytest.mark.parametrize(
+    "place", range(len(resolve.FORMATS)), ids=lambda place: resolve.FORMATS[place].endings[0]
+)
 def test_whatever_a_reader_raises_becomes_an_error_of_ours(tmp_path, monkeypatch, place, error):
     def fails(path, name, asked):
         raise error
 
     broken = replace(resolve.FORMATS[place], read=fails)
-    monkeypatch.setattr(resolve, "FORMATS", (*resolve.FORMATS[:place], broken, *resolve.FORMATS[place + 1 :]))
+    monkeypatch.setattr(
+        resolve, "FORMATS", (*resolve.FORMATS[:place], broken, *resolve.FORMATS[place + 1 :])
+    )
     path = tmp_path / f"file{broken.endings[-1]}"
     path.write_bytes(b"data")
     with pytest.raises(SubjectError) as raised:
@@ -148,7 +152,9 @@ def test_small_numbers_of_weights_count_as_float64(tmp_path, monkeypatch):
 
 def test_a_tensor_of_no_numbers_and_an_endless_axis_is_refused(tmp_path):
     for shape in ([0, 2**62], [2**62, 0], [0, 2**31, 2**31]):
-        head = json.dumps({"a.weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+        head = json.dumps(
+            {"a.weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}
+        ).encode()
         (tmp_path / "w.safetensors").write_bytes(struct.pack("<Q", len(head)) + head)
         with pytest.raises(SubjectError, match="more memory than is allowed"):
             ft.load(tmp_path / "w.safetensors", activation="relu")
@@ -217,7 +223,9 @@ def test_a_table_of_one_repeated_value_is_refused_before_it_unfolds(tmp_path, mo
 def test_damaged_tables_are_refused(tmp_path, kind):
     data = table(number=np.arange(4.0), word=["catcat", "dogdog", "catcat", "dogdog"])
     plain = io.BytesIO()
-    parquet.write_table(pa.table({"number": np.arange(4.0), "word": ["catcat"] * 4}), plain, compression="none")
+    parquet.write_table(
+        pa.table({"number": np.arange(4.0), "word": ["catcat"] * 4}), plain, compression="none"
+    )
     damaged = {
         "word": plain.getvalue().replace(b"catcat", b"c\xfft\xffat"),
         "name": plain.getvalue().replace(b"number", b"n\xffmber"),
@@ -235,7 +243,9 @@ def test_a_long_word_is_not_the_length_of_all(tmp_path):
     labels = encoded_words([long, *["cat"] * 5000], "labels")
     assert labels.classes == ("cat", long) and labels.y.tolist() == [1] + [0] * 5000
     path = tmp_path / "t.csv"
-    path.write_text("a,y\n" + "".join(f"{k},{word}\n" for k, word in enumerate([long, *["cat"] * 2000])))
+    path.write_text(
+        "a,y\n" + "".join(f"{k},{word}\n" for k, word in enumerate([long, *["cat"] * 2000]))
+    )
     tracemalloc.start()
     try:
         assert ft.load(path, labels="y").classes == ("cat", long)  # type: ignore[union-attr]

@@ -12,9 +12,9 @@ ROWS = ft.Dataset("rows", np.random.default_rng(0).normal(size=(30, 2)))
 
 
 def network(inputs: int, outputs: int, role: str) -> ft.Network:
-    return ft.Network.described(random_mlp(np.random.default_rng(1), (inputs, 8, outputs), "tanh"), "net").with_role(
-        role
-    )
+    return ft.Network.described(
+        random_mlp(np.random.default_rng(1), (inputs, 8, outputs), "tanh"), "net"
+    ).with_role(role)
 
 
 def test_a_role_that_does_not_exist_is_refused_with_the_nearest_one():
@@ -22,7 +22,9 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest_one():
         network(3, 2, "scores")
 
 
-@pytest.mark.parametrize(("inputs", "role"), [(3, "score"), (3, "velocity"), (5, "generator"), (5, "decoder")])
+@pytest.mark.parametrize(
+    ("inputs", "role"), [(3, "score"), (3, "velocity"), (5, "generator"), (5, "decoder")]
+)
 def test_the_rows_to_imitate_are_no_inputs(inputs, role):
     net = network(inputs, 2, role).with_data(ROWS)
     assert net.data is None and net.law is not None and net.law.x.shape == (30, 2)
@@ -65,5 +67,7 @@ def test_times_are_the_last_entry():
 )
 def test_theorems_judge_networks_in_their_role(id, inputs, outputs, role):
     result = ft.check(id, network(inputs, outputs, role).with_data(ROWS))
-    assert result.verdict in (Verdict.CONSISTENT, Verdict.CERTIFIED, Verdict.INCONCLUSIVE), result.summary
+    assert result.verdict in (Verdict.CONSISTENT, Verdict.CERTIFIED, Verdict.INCONCLUSIVE), (
+        result.summary
+    )
     assert not any(claim.judgement.contradicted for claim in result.claims)

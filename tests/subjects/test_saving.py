@@ -27,7 +27,9 @@ class Convolution(eqx.Module):
 
 
 def images() -> ft.Network:
-    return ft.Network.of(Convolution(eqx.nn.Conv2d(2, 3, 3, key=KEY), eqx.nn.Linear(12, 4, key=KEY)), (2, 6, 6))
+    return ft.Network.of(
+        Convolution(eqx.nn.Conv2d(2, 3, 3, key=KEY), eqx.nn.Linear(12, 4, key=KEY)), (2, 6, 6)
+    )
 
 
 def network(path) -> ft.Network:
@@ -73,7 +75,9 @@ def test_a_normal_form_in_an_archive_is_a_network_of_vectors(tmp_path):
 def test_networks_of_every_origin_are_written(tmp_path, suffix):
     rows = ft.Dataset("rows", RNG.normal(size=(20, 3)), RNG.normal(size=(20, 2)))
     mlp = eqx.nn.MLP(3, 2, 8, 2, key=KEY)
-    compiled = ft.compile_cpa([(0, 0), (1, 0), (1, 1), (0, 1)], [(0, 1, 2), (0, 2, 3)], [0, 1, -1, 2])
+    compiled = ft.compile_cpa(
+        [(0, 0), (1, 0), (1, 1), (0, 1)], [(0, 1, 2), (0, 2, 3)], [0, 1, -1, 2]
+    )
     cases = {
         "layers": (random_mlp(RNG, (3, 5, 2)), 3),
         "equinox": (mlp, 3),
@@ -135,14 +139,26 @@ def test_broken_steps_are_refused(tmp_path, name, value):
 def test_fit_writes_onnx(tmp_path, capsys):
     np.savez(tmp_path / "d.npz", x=RNG.normal(size=(20, 3)), y=RNG.normal(size=(20, 1)))
     path = tmp_path / "net.onnx"
-    assert run(["fit", str(tmp_path / "d.npz"), "--widths", "4", "--steps", "2", "--out", str(path)]) == 0
+    assert (
+        run(["fit", str(tmp_path / "d.npz"), "--widths", "4", "--steps", "2", "--out", str(path)])
+        == 0
+    )
     assert network(path).description is not None
     assert run(["fit", str(tmp_path / "d.npz"), "--out", str(tmp_path / "net.pt")]) == 2
 
 
 def test_fit_reads_a_table(tmp_path, capsys):
     (tmp_path / "d.csv").write_text("a,b,kind\n1,2,x\n3,1,y\n0,1,x\n")
-    words = ["fit", str(tmp_path / "d.csv"), "--loss", "cross-entropy", "--widths", "", "--steps", "2"]
+    words = [
+        "fit",
+        str(tmp_path / "d.csv"),
+        "--loss",
+        "cross-entropy",
+        "--widths",
+        "",
+        "--steps",
+        "2",
+    ]
     assert run([*words, "--labels", "kind", "--out", str(tmp_path / "net.npz")]) == 0
     assert network(tmp_path / "net.npz").output_shape == (2,)
     assert run(["fit", str(tmp_path / "d.npz")]) == 4
@@ -154,7 +170,9 @@ def test_a_scaling_of_the_inputs_stays_apart_from_the_parameters(tmp_path):
     net = ft.Network.described(ScaledLayers(scaling, random_mlp(rng, (3, 4, 2), "tanh", bias=0.3)))
     again = ft.load(ft.save(net, tmp_path / "scaled.onnx")[0])
     assert isinstance(again, ft.Network)
-    assert all(np.array_equal(a, b) for one, two in zip(net.params, again.params) for a, b in zip(one, two))
+    assert all(
+        np.array_equal(a, b) for one, two in zip(net.params, again.params) for a, b in zip(one, two)
+    )
     assert again.scaled_layers is not None
     x = rng.normal(size=3)
     assert np.allclose(net(x), again(x), rtol=1e-12)

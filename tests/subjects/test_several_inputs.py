@@ -70,7 +70,9 @@ def test_an_audit_reads_one_array_per_input(two, tmp_path):
     right = module(image, extra).argmax(1).numpy()
     labels = np.where(np.arange(5) == 0, (right + 1) % 3, right)
     np.savez(tmp_path / "data.npz", extra=extra.numpy(), image=image.numpy(), y=labels)
-    found = ft.audit(str(tmp_path / "net.pt2"), str(tmp_path / "data.npz"), only=["test-error"], workers=0)
+    found = ft.audit(
+        str(tmp_path / "net.pt2"), str(tmp_path / "data.npz"), only=["test-error"], workers=0
+    )
     (section,) = found.sections
     (accuracy,) = [fact for fact in section.facts if fact.key == "accuracy"]
     assert accuracy.value.lo == pytest.approx(0.8)
@@ -82,7 +84,9 @@ def test_ids_and_a_mask_are_one_row_of_whole_numbers():
     ids = torch.tensor([[1, 2, 3]])
     mask = torch.tensor([[1, 1, 0]])
     net = ft.load(module, (ids, mask))
-    assert np.allclose(net(np.array([1, 2, 3, 1, 1, 0])), module(ids, mask).detach().numpy()[0], atol=1e-6)
+    assert np.allclose(
+        net(np.array([1, 2, 3, 1, 1, 0])), module(ids, mask).detach().numpy()[0], atol=1e-6
+    )
 
 
 def test_inputs_of_different_types_are_refused():

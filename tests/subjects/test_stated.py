@@ -14,7 +14,13 @@ from ftheta.running import run
 from ftheta.subjects import Network, Target, Training
 from ftheta.subjects.continuity import bounded_part
 from ftheta.subjects.layers import describes_this_function
-from ftheta.subjects.stated import floor_of, hessian_gap, optimum_gap, steepest_secant, why_quadratic
+from ftheta.subjects.stated import (
+    floor_of,
+    hessian_gap,
+    optimum_gap,
+    steepest_secant,
+    why_quadratic,
+)
 
 QUARTIC = 0.001
 
@@ -30,7 +36,9 @@ def in_float64():
         yield
 
 
-@pytest.mark.parametrize("id", ["gd-strongly-convex", "first-order-family", "function-classes", "gd-step-regimes"])
+@pytest.mark.parametrize(
+    "id", ["gd-strongly-convex", "first-order-family", "function-classes", "gd-step-regimes"]
+)
 def test_a_hessian_that_is_not_the_functions_makes_a_theorem_inapplicable(id):
     result = run(theorems()[id], quartic(np.eye(1)))
     assert result.verdict is Verdict.INAPPLICABLE
@@ -43,15 +51,23 @@ def test_the_hessian_of_a_quadratic_program_is_proved_and_a_rounded_statement_is
     bowl = lambda t: jnp.sum((t - 1.5) * (H @ (t - 1.5))) / 2
     told = Training("written out", bowl, np.zeros(2), np.full(2, 1.5), hessian=H * (1 + 1e-15))
     assert why_quadratic(told) is not None
-    findings = [hypothesis(told, {"step": 1.0}) for hypothesis in theorems()["gd-strongly-convex"].assumes]
+    findings = [
+        hypothesis(told, {"step": 1.0}) for hypothesis in theorems()["gd-strongly-convex"].assumes
+    ]
     assert all(finding.status is Status.PROVED and finding.why for finding in findings)
 
 
 def test_a_matrix_of_parameters_has_the_hessian_of_each_column():
     H = np.array([[2.0, 1.0], [1.0, 3.0]])
     bowl = lambda W: jnp.sum(W * (jnp.asarray(H) @ W)) / 2
-    assert why_quadratic(Training("columns", bowl, np.ones((2, 3)), np.zeros((2, 3)), hessian=H)) is not None
-    assert why_quadratic(Training("columns", bowl, np.ones((2, 3)), np.zeros((2, 3)), hessian=2 * H)) is None
+    assert (
+        why_quadratic(Training("columns", bowl, np.ones((2, 3)), np.zeros((2, 3)), hessian=H))
+        is not None
+    )
+    assert (
+        why_quadratic(Training("columns", bowl, np.ones((2, 3)), np.zeros((2, 3)), hessian=2 * H))
+        is None
+    )
 
 
 def test_what_the_points_cannot_contradict_is_assumed():
@@ -81,7 +97,11 @@ def test_a_minimiser_that_is_none_makes_a_theorem_inapplicable(off):
 
 @pytest.mark.parametrize(
     "objective, optimum",
-    [(lambda t: t[0], None), (lambda t: -jnp.sum(t**2) / 2, np.zeros(1)), (lambda t: jnp.sum(jnp.cos(t)), np.zeros(1))],
+    [
+        (lambda t: t[0], None),
+        (lambda t: -jnp.sum(t**2) / 2, np.zeros(1)),
+        (lambda t: jnp.sum(jnp.cos(t)), np.zeros(1)),
+    ],
     ids=["θ", "−θ²/2", "a maximum"],
 )
 def test_what_falls_below_its_minimum_is_not_bounded_below(objective, optimum):
@@ -146,4 +166,7 @@ def test_a_method_of_the_list_that_computes_something_else_is_not_believed():
     ):
         assert describes_this_function.check(net).status is Status.FAILED
     far = lambda params, x: told.apply(params, x) + jax.nn.relu(jnp.sum(jnp.abs(x)) - 100)
-    assert describes_this_function.check(Network("far", far, told.params, (2,), told)).status is Status.SAMPLED
+    assert (
+        describes_this_function.check(Network("far", far, told.params, (2,), told)).status
+        is Status.SAMPLED
+    )

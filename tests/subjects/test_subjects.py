@@ -23,21 +23,31 @@ def mlp(seed: int = 0) -> Network:
 def test_an_equinox_mlp_becomes_a_network_with_its_description():
     module = eqx.nn.MLP(3, 2, 8, 2, key=jax.random.key(0))
     net = load(module)
-    assert isinstance(net, Network) and net.description is not None and net.description.widths == (3, 8, 8, 2)
+    assert (
+        isinstance(net, Network)
+        and net.description is not None
+        and net.description.widths == (3, 8, 8, 2)
+    )
     x = np.array([0.1, -0.2, 0.3])
     np.testing.assert_allclose(net(x), module(jnp.asarray(x, jnp.float32)), rtol=1e-5)
     np.testing.assert_allclose(net.description.apply(net.description.params, x), net(x), rtol=1e-5)
 
 
-@pytest.mark.parametrize("final, described", [(jax.nn.relu, True), (jax.nn.tanh, True), (jnp.sin, False)])
+@pytest.mark.parametrize(
+    "final, described", [(jax.nn.relu, True), (jax.nn.tanh, True), (jnp.sin, False)]
+)
 def test_the_description_of_an_mlp_includes_its_last_activation_or_is_not_given(final, described):
-    module = eqx.nn.MLP(3, 2, 8, 1, activation=jax.nn.tanh, final_activation=final, key=jax.random.key(0))
+    module = eqx.nn.MLP(
+        3, 2, 8, 1, activation=jax.nn.tanh, final_activation=final, key=jax.random.key(0)
+    )
     net = Network.of(module, (3,))
     assert (net.description is not None) == described
     if net.description is not None:
         x = np.array([1.0, -2.0, 0.5])
         with jax.enable_x64(True):
-            np.testing.assert_allclose(net.description.apply(net.description.params, x), net(x), rtol=1e-12)
+            np.testing.assert_allclose(
+                net.description.apply(net.description.params, x), net(x), rtol=1e-12
+            )
 
 
 def test_parameters_are_kept_in_float64_whatever_they_were():
@@ -67,11 +77,16 @@ def test_a_list_of_layers_that_is_not_the_function_is_found_out():
             assert describes_this_function(other, {}).status is Status.FAILED
     with jax.enable_x64(True):
         assert describes_this_function(told, {}).status is Status.PROVED
-        assert describes_this_function(replace(told, apply=lambda p, x: told.apply(p, x)), {}).status is Status.SAMPLED
+        assert (
+            describes_this_function(replace(told, apply=lambda p, x: told.apply(p, x)), {}).status
+            is Status.SAMPLED
+        )
 
 
 def test_nan_parameters_are_refused():
-    module = eqx.tree_at(lambda m: m.weight, eqx.nn.Linear(2, 1, key=jax.random.key(0)), jnp.array([[jnp.nan, 1.0]]))
+    module = eqx.tree_at(
+        lambda m: m.weight, eqx.nn.Linear(2, 1, key=jax.random.key(0)), jnp.array([[jnp.nan, 1.0]])
+    )
     with pytest.raises(SubjectError, match="not finite"):
         Network.of(module, (2,))
 
@@ -116,8 +131,12 @@ def test_the_optimum_of_a_convex_objective_is_found_with_its_error():
 def test_a_training_takes_lists():
     given: dict[str, Any] = {"start": [1.0, 2], "optimum": [0, 0], "hessian": [[1, 0], [0, 1]]}
     lists = Training("lists", lambda t: t @ t / 2, **given)
-    assert lists.start.dtype == np.float64 and lists.optimum is not None and lists.hessian is not None
-    arrays = Training("arrays", lambda t: t @ t / 2, np.array([1.0, 2.0]), np.zeros(2), hessian=np.eye(2))
+    assert (
+        lists.start.dtype == np.float64 and lists.optimum is not None and lists.hessian is not None
+    )
+    arrays = Training(
+        "arrays", lambda t: t @ t / 2, np.array([1.0, 2.0]), np.zeros(2), hessian=np.eye(2)
+    )
     results = [ft.check("gd-strongly-convex", subject) for subject in (lists, arrays)]
     assert results[0].verdict == results[1].verdict and results[0].numbers == results[1].numbers
 

@@ -22,7 +22,9 @@ GRID = {"a": [0.1 * k for k in range(40)], "log": os.devnull}
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, processes=True) as found:
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as found:
         yield found
 
 
@@ -85,7 +87,9 @@ def test_a_cluster_without_workers_is_said_and_left_after_a_stated_time(monkeypa
     import ftheta.sweeps.cluster as module
 
     monkeypatch.setattr(module, "SILENCE", 0.2)
-    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as empty:
+    with distributed.LocalCluster(
+        n_workers=0, threads_per_worker=1, dashboard_address=None
+    ) as empty:
         found = sweep(trainings.tiny, {"a": [1, 2]}, on=empty, wait=1.5)
     assert found.counts.done == 0 and not found.interrupted and not found.complete
     assert "no worker" in found.stopped and "1.5 s" in str(found)

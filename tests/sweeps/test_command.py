@@ -41,15 +41,35 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_a_function_is_swept_kept_and_resumed(capsys, folder):
-    line = ["sweep", "sweepable:train", "--grid", "width=1,2", "--seeds", "2", "--on", "1", "--store", "runs.db"]
+    line = [
+        "sweep",
+        "sweepable:train",
+        "--grid",
+        "width=1,2",
+        "--seeds",
+        "2",
+        "--on",
+        "1",
+        "--store",
+        "runs.db",
+    ]
     code, out, err = words(capsys, *line, "--out", "t.csv")
     assert code == 0 and "4 of 4 cells done" in out, err
-    assert (folder / "t.csv").read_text().splitlines() == ["width,seed,y", "1,0,1", "1,1,2", "2,0,2", "2,1,3"]
+    assert (folder / "t.csv").read_text().splitlines() == [
+        "width,seed,y",
+        "1,0,1",
+        "1,1,2",
+        "2,0,2",
+        "2,1,3",
+    ]
     code, out, _ = words(capsys, *line, "--json")
     assert code == 0 and json.loads(out)["rows"][3] == {"width": 2, "seed": 1, "y": 3}
     code, out, _ = words(capsys, "sweep", "--status", "--store", "runs.db")
     assert code == 0 and "sweepable:train" in out and "4 cells done" in out
-    assert json.loads(words(capsys, "sweep", "--status", "--store", "runs.db", "--json")[1])[0]["done"] == 4
+    assert (
+        json.loads(words(capsys, "sweep", "--status", "--store", "runs.db", "--json")[1])[0]["done"]
+        == 4
+    )
 
 
 def test_failed_cells_give_exit_code_1(capsys, folder):
@@ -59,10 +79,14 @@ def test_failed_cells_give_exit_code_1(capsys, folder):
 
 def test_networks_are_read_from_a_file(capsys, folder):
     (folder / "spec.toml").write_text(SPEC)
-    code, out, err = words(capsys, "sweep", "spec.toml", "--on", "1", "--json", "--grid", "step=0.1,0.01")
+    code, out, err = words(
+        capsys, "sweep", "spec.toml", "--on", "1", "--json", "--grid", "step=0.1,0.01"
+    )
     found = json.loads(out)
     assert code == 0 and found["done"] == 4, err
-    assert {row["widths"] for row in found["rows"]} == {"3-3"} and found["rows"][0]["train_loss"] > 0
+    assert {row["widths"] for row in found["rows"]} == {"3-3"} and found["rows"][0][
+        "train_loss"
+    ] > 0
 
 
 @pytest.mark.parametrize(
@@ -94,7 +118,10 @@ def test_bad_words_give_a_clear_error(capsys, folder, line, code, part):
 
 
 def test_words_become_values():
-    assert grid_of(["a=1,2.5,x", "b=none,true,64-64"]) == {"a": [1, 2.5, "x"], "b": [None, True, "64-64"]}
+    assert grid_of(["a=1,2.5,x", "b=none,true,64-64"]) == {
+        "a": [1, 2.5, "x"],
+        "b": [None, True, "64-64"],
+    }
     assert seeds_of("5") == 5 and seeds_of("5,") == [5] and seeds_of("0,3") == [0, 3]
 
 
@@ -118,7 +145,9 @@ DAMAGED = {
 def test_a_damaged_file_is_an_error_in_our_form(capsys, folder, text):
     (folder / "bad.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     code, out, err = words(capsys, "sweep", "bad.toml", "--on", "1")
-    assert code in (2, 4) and out == "" and err.startswith("ftheta: ") and "Internal error" not in err
+    assert (
+        code in (2, 4) and out == "" and err.startswith("ftheta: ") and "Internal error" not in err
+    )
 
 
 @pytest.mark.parametrize(

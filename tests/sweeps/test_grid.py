@@ -11,7 +11,9 @@ from ftheta.logic import UsageError
 from ftheta.sweeps import Grid
 from ftheta.sweeps.grid import key_of
 
-VALUE = st.one_of(st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=3), st.booleans(), st.none())
+VALUE = st.one_of(
+    st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=3), st.booleans(), st.none()
+)
 AXES = st.dictionaries(st.sampled_from("abcd"), st.lists(VALUE, min_size=1, max_size=3), max_size=3)
 
 
@@ -23,7 +25,9 @@ def distinct(values):
 def test_a_grid_is_the_product_of_its_axes_with_seeds_fastest(axes, seeds):
     axes = {name: distinct(values) for name, values in axes.items()}
     grid = Grid(axes, seeds)
-    expected = [(dict(zip(axes, values)), s) for values in product(*axes.values()) for s in range(seeds)]
+    expected = [
+        (dict(zip(axes, values)), s) for values in product(*axes.values()) for s in range(seeds)
+    ]
     assert [tuple(grid[i]) for i in range(len(grid))] == expected
 
 
@@ -33,7 +37,9 @@ def test_keys_name_what_a_cell_says_and_nothing_else(axes, seeds):
     grid = Grid(axes, seeds)
     keys = [grid.key(i) for i in range(len(grid))]
     assert len(set(keys)) == len(grid) and keys == [key_of(grid[i]) for i in range(len(grid))]
-    turned = Grid({name: values[::-1] for name, values in reversed(axes.items())}, range(seeds - 1, -1, -1))
+    turned = Grid(
+        {name: values[::-1] for name, values in reversed(axes.items())}, range(seeds - 1, -1, -1)
+    )
     assert {turned.key(i) for i in range(len(turned))} == set(keys)
     listed = Grid([grid[i].settings for i in range(0, len(grid), seeds)], seeds)
     assert [listed.key(i) for i in range(len(listed))] == keys

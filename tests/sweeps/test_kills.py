@@ -30,7 +30,9 @@ print(found.complete)
 
 def children(pid: int) -> list[int]:
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
     except OSError:
         return []
 
@@ -42,11 +44,15 @@ def kept(path: Path) -> set[str]:
     with Store(path) as store:
         study = store.study("", "", {})  # to have the store's connection at hand
         tables = study._db.execute("SELECT id FROM studies WHERE digest <> ''").fetchall()
-        rows = [row for (n,) in tables for row in study._db.execute(f"SELECT a, seed FROM cells_{n}")]
+        rows = [
+            row for (n,) in tables for row in study._db.execute(f"SELECT a, seed FROM cells_{n}")
+        ]
     return {f"{a} {seed}" for a, seed in rows}
 
 
-@pytest.mark.parametrize("luck", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 30))])
+@pytest.mark.parametrize(
+    "luck", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 30))]
+)
 def test_random_kills_lose_nothing_and_nothing_is_done_twice(luck, tmp_path):
     chance = random.Random(luck)
     store = tmp_path / "runs.db"
@@ -58,7 +64,9 @@ def test_random_kills_lose_nothing_and_nothing_is_done_twice(luck, tmp_path):
         command = [sys.executable, "-c", CLIENT, str(store), str(log), str(chance.choice([1, 2]))]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         if kills < KILLS:
-            while process.poll() is None and len(log.read_text().splitlines()) < chance.randint(1, 25):
+            while process.poll() is None and len(log.read_text().splitlines()) < chance.randint(
+                1, 25
+            ):
                 time.sleep(0.01)
             for _ in range(chance.randint(0, 2)):  # some workers first, which are replaced
                 for child in children(process.pid)[: chance.randint(0, 2)]:
@@ -79,9 +87,12 @@ def test_random_kills_lose_nothing_and_nothing_is_done_twice(luck, tmp_path):
     plain = sweep(trainings.slow, {"a": CELLS, "log": str(log), "pause": 0.0}, SEEDS, on=1)
     compared = [found.table(), plain.table()]
     assert all(
-        compared[0][name].tolist() == compared[1][name].tolist() for name in ("a", "seed", "mean", "high", "word")
+        compared[0][name].tolist() == compared[1][name].tolist()
+        for name in ("a", "seed", "mean", "high", "word")
     )
-    assert [a.tolist() for a in found.arrays("draws") if a is not None] == [  # arrays were written with their cells
+    assert [
+        a.tolist() for a in found.arrays("draws") if a is not None
+    ] == [  # arrays were written with their cells
         trainings.wave(cell.seed, cell.settings["a"])["draws"].tolist()
         for cell in map(Grid({"a": CELLS}, SEEDS).__getitem__, range(len(CELLS) * SEEDS))
     ]

@@ -31,7 +31,10 @@ def pool():
 
 def by_cell(table, *names):
     """Every result by what the cell says, whatever the order of the rows."""
-    return {tuple(str(r[name]) for name in (*names, "seed")): repr(sorted(r.items())) for r in table.rows()}
+    return {
+        tuple(str(r[name]) for name in (*names, "seed")): repr(sorted(r.items()))
+        for r in table.rows()
+    }
 
 
 @pytest.mark.nightly
@@ -45,7 +48,11 @@ def test_no_bit_depends_on_neighbours_order_workers_or_cuts(pool, tmp_path):
     assert whole.complete
     other = sweep(nets, grid[::-1], [4, 2, 0, 1, 3], on=pool)
     assert by_cell(whole.table(), "widths", "step") == by_cell(other.table(), "widths", "step")
-    for chosen, seed in [(grid[1], 3), (grid[3], 0), (grid[0], 4)]:  # alone, then the others around them
+    for chosen, seed in [
+        (grid[1], 3),
+        (grid[3], 0),
+        (grid[0], 4),
+    ]:  # alone, then the others around them
         sweep(nets, [chosen], [seed], on=pool, store=tmp_path / "runs.db").close()
     pieces = sweep(nets, grid, 5, on=pool, store=tmp_path / "runs.db")
     assert pieces.table().same(whole.table())
@@ -75,14 +82,27 @@ SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 20), st.integers(1, 3), st.
 
 
 @max_examples(3)
-@given(SHAPES, st.sampled_from(["relu", "tanh", "gelu"]), st.sampled_from(["adam", "momentum"]), st.booleans())
+@given(
+    SHAPES,
+    st.sampled_from(["relu", "tanh", "gelu"]),
+    st.sampled_from(["adam", "momentum"]),
+    st.booleans(),
+)
 def test_a_lane_never_shows_in_the_result(shape, activation, optimiser, batches):
     inputs, width, outputs, rows = shape
     rng = np.random.default_rng(rows)
     x = rng.normal(size=(rows, inputs))
     y = rng.normal(size=(rows, outputs))
     batch = max(1, rows // 3) if batches else None
-    nets = Networks((x, y), widths=width, activation=activation, optimiser=optimiser, batch=batch, steps=20, record=1)
+    nets = Networks(
+        (x, y),
+        widths=width,
+        activation=activation,
+        optimiser=optimiser,
+        batch=batch,
+        steps=20,
+        record=1,
+    )
     import jax
 
     with jax.enable_x64(True):
@@ -111,13 +131,19 @@ def test_unequal_lanes_are_noticed(monkeypatch):
 
         def tilted(params, numbers):
             state = start(params, numbers)
-            return state._replace(params=jax.tree.map(lambda leaf: leaf.at[3].mul(1 + 1e-7), state.params))
+            return state._replace(
+                params=jax.tree.map(lambda leaf: leaf.at[3].mul(1 + 1e-7), state.params)
+            )
 
         monkeypatch.setattr(crooked, "_start", tilted)
         assert not crooked.fair(member)
 
 
-CASES = [("squared", "adam", 8, 7), ("squared", "nesterov", None, (90, 50)), ("cross-entropy", "adamw", 7, (90, 50))]
+CASES = [
+    ("squared", "adam", 8, 7),
+    ("squared", "nesterov", None, (90, 50)),
+    ("cross-entropy", "adamw", 7, (90, 50)),
+]
 
 
 @pytest.mark.parametrize("loss, optimiser, batch, widths", CASES)
@@ -128,7 +154,11 @@ def test_a_cell_is_what_fit_does_to_rounding(pool, loss, optimiser, batch, width
         record=1, keep=True,
     )  # fmt: skip
     found = sweep(nets, {}, [3], on=pool)
-    wide = (3, *(widths if isinstance(widths, tuple) else (widths,)), 3 if loss == "cross-entropy" else 1)
+    wide = (
+        3,
+        *(widths if isinstance(widths, tuple) else (widths,)),
+        3 if loss == "cross-entropy" else 1,
+    )
     start = random_mlp(np.random.default_rng(3), wide)
     size = None if batch is None else Batches(batch)
     fitted = ft.fit(start, (X, target), loss, optimiser, step=0.01, steps=40, batch=size, seed=3)
@@ -142,7 +172,9 @@ def test_a_cell_is_what_fit_does_to_rounding(pool, loss, optimiser, batch, width
 
 def test_decay_is_the_gradient_of_its_penalty(pool):
     """One step of gradient descent by hand."""
-    nets = Networks((X, Y), widths=[], optimiser="gd", step=0.1, steps=1, dtype="float64", keep=True, bias=1.0)
+    nets = Networks(
+        (X, Y), widths=[], optimiser="gd", step=0.1, steps=1, dtype="float64", keep=True, bias=1.0
+    )
     found = sweep(nets, {"decay": [0.0, 0.3]}, on=pool)
     net = random_mlp(np.random.default_rng(0), (3, 1), bias=1.0)
     (weight, bias) = net.params[0]
@@ -150,7 +182,9 @@ def test_decay_is_the_gradient_of_its_penalty(pool):
     gradient = 2 * np.mean((X @ weight.T + bias - Y) * X, axis=0)
     for kept, decay in zip(plain, (0.0, 0.3)):
         assert kept is not None
-        np.testing.assert_allclose(kept[0], weight[0] - 0.1 * (gradient + decay * weight[0]), rtol=1e-12)
+        np.testing.assert_allclose(
+            kept[0], weight[0] - 0.1 * (gradient + decay * weight[0]), rtol=1e-12
+        )
 
 
 def test_noise_is_in_the_training_targets_alone_and_of_the_size_asked_for(pool):
@@ -159,9 +193,8 @@ def test_noise_is_in_the_training_targets_alone_and_of_the_size_asked_for(pool):
     noisy = table["noise"] == 10.0
     assert np.array_equal(table["test_loss"][noisy], table["test_loss"][~noisy])
     assert np.array_equal(table["train_loss"][~noisy], table["test_loss"][~noisy])
-    extra = (
-        table["train_loss"][noisy] - table["test_loss"][noisy]
-    )  # mean of 30 squares of deviation 10, and a cross term
+    # mean of 30 squares of deviation 10, and a cross term
+    extra = table["train_loss"][noisy] - table["test_loss"][noisy]
     assert abs(extra.mean() - 100) < 5 * extra.std() / np.sqrt(200)
 
 
@@ -199,23 +232,43 @@ def test_data_can_be_made_for_each_cell(pool):
 
 def test_kept_weights_are_the_network(pool):
     nets = Networks(
-        (X, LABELS), test=(X, LABELS), loss="cross-entropy", widths=(6, 5), steps=50, keep=True, dtype="float64"
+        (X, LABELS),
+        test=(X, LABELS),
+        loss="cross-entropy",
+        widths=(6, 5),
+        steps=50,
+        keep=True,
+        dtype="float64",
     )
     found = sweep(nets, {}, on=pool)
     parts = [(found.arrays(f"W{i}")[0], found.arrays(f"b{i}")[0]) for i in range(3)]
-    net = Description(tuple(Dense(w, b, "relu" if i < 2 else "identity") for i, (w, b) in enumerate(parts)))  # type: ignore[arg-type]
+    net = Description(
+        tuple(Dense(w, b, "relu" if i < 2 else "identity") for i, (w, b) in enumerate(parts))
+    )  # type: ignore[arg-type]
     wrong = np.mean(np.argmax(net.apply(net.params, X), 1) != LABELS)
     table = found.table()
-    assert table["test_error"][0] == pytest.approx(wrong) and table["train_error"][0] == pytest.approx(wrong)
+    assert table["test_error"][0] == pytest.approx(wrong) and table["train_error"][
+        0
+    ] == pytest.approx(wrong)
     assert table["parameters"][0] == 3 * 6 + 6 + 6 * 5 + 5 + 5 * 3 + 3
-    assert table.names == ["seed", "train_loss", "test_loss", "train_error", "test_error", "diverged_at", "parameters"]
+    assert table.names == [
+        "seed",
+        "train_loss",
+        "test_loss",
+        "train_error",
+        "test_error",
+        "diverged_at",
+        "parameters",
+    ]
 
 
 def test_cells_that_cannot_be_are_failures_of_their_own(pool):
     found = sweep(Networks((X, Y), widths=4, steps=3), [{"rows": 99}, {"batch": 31}], on=pool)
     errors = [error for _, error in found.failures()]
     assert found.counts.failed == 2
-    assert any("not so many rows" in e for e in errors) and any("batch is larger" in e for e in errors)
+    assert any("not so many rows" in e for e in errors) and any(
+        "batch is larger" in e for e in errors
+    )
 
 
 @pytest.mark.parametrize(

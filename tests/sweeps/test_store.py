@@ -19,7 +19,9 @@ from ftheta.sweeps.store import Outcome, read, to_stored_value
 GRID = Grid({"a": [1, 2, 3], "b": ["x", (1, 2), None]}, 2)
 
 
-def filled(path, results=lambda cell: {"loss": cell.settings["a"] / 3, "flag": True, "w": np.arange(3.0)}):
+def filled(
+    path, results=lambda cell: {"loss": cell.settings["a"] / 3, "flag": True, "w": np.arange(3.0)}
+):
     store = Store(path)
     study = store.study("digest", "name", {"about": 1}, GRID.names)
     found = [(GRID.key(i), GRID[i], Outcome(results(GRID[i]), None, 0.1)) for i in range(len(GRID))]
@@ -35,12 +37,26 @@ def test_what_is_committed_is_read_back_with_its_types(tmp_path):
         assert len(rows) == len(GRID) and study.columns() == (["a", "b"], ["loss", "flag"])
         for i in range(len(GRID)):
             settings, seed = GRID[i]
-            assert rows[GRID.key(i)].values == {**settings, "seed": seed, "loss": settings["a"] / 3, "flag": True}
+            assert rows[GRID.key(i)].values == {
+                **settings,
+                "seed": seed,
+                "loss": settings["a"] / 3,
+                "flag": True,
+            }
         assert all((array == np.arange(3.0)).all() for array in study.arrays("w").values())
         assert store.studies()[0]["done"] == len(GRID)
 
 
-@given(st.one_of(st.floats(), st.integers(), st.text(), st.booleans(), st.none(), st.lists(st.integers(), max_size=3)))
+@given(
+    st.one_of(
+        st.floats(),
+        st.integers(),
+        st.text(),
+        st.booleans(),
+        st.none(),
+        st.lists(st.integers(), max_size=3),
+    )
+)
 def test_every_value_survives_sqlite_bit_for_bit(value):
     db = sqlite3.connect(":memory:")
     try:
@@ -66,7 +82,10 @@ def test_a_cell_is_kept_once_and_the_first_outcome_stays(tmp_path):
 
 def test_a_query_picks_rows_by_settings(tmp_path):
     store, study = filled(tmp_path / "runs.db")
-    assert len(list(study.rows({"a": 2}))) == 6 and len(list(study.rows({"b": (1, 2), "seed": 1}))) == 3
+    assert (
+        len(list(study.rows({"a": 2}))) == 6
+        and len(list(study.rows({"b": (1, 2), "seed": 1}))) == 3
+    )
     assert len(list(study.rows({"b": None}))) == 6
     plan = study._db.execute("EXPLAIN QUERY PLAN SELECT * FROM cells_1 WHERE a IS 2").fetchall()
     assert "USING INDEX" in plan[0][-1]
@@ -153,7 +172,9 @@ def test_a_full_disk_is_said_so_and_takes_nothing_that_was_committed(tmp_path):
         except SubjectError as error:
             print(done, str(error).replace("\\n", " "))
     """
-    run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True
+    )
     done, words = run.stdout.split(" ", 1)
     assert "cannot grow" in words and "make room" in words and 0 < int(done) < 2000, run.stderr
     with Store(path) as store:
@@ -182,7 +203,13 @@ def test_a_table_keeps_its_types_in_every_file(tmp_path):
     parquet = pandas.read_parquet(tmp_path / "t.parquet")
     for frame in (csv, parquet, table.to_pandas()):
         n, x, w, i = (frame[name].tolist() for name in "nxwi")
-        assert n == [1, 2] and x[0] == 0.1 and np.isnan(x[1]) and w == ["a", 'b,"c'] and i[0] == math.inf
+        assert (
+            n == [1, 2]
+            and x[0] == 0.1
+            and np.isnan(x[1])
+            and w == ["a", 'b,"c']
+            and i[0] == math.inf
+        )
     assert "1-2" in str(table)
     with pytest.raises(UsageError, match="another kind"):
         table.save(tmp_path / "t.xlsx")
@@ -240,7 +267,9 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path, monkeypatch):
         raise refused
 
     monkeypatch.setattr(sqlite3, "connect", refuse)
-    with pytest.raises(SubjectError, match="cannot be used"):  # the lock of this client is a file beside the store
+    with pytest.raises(
+        SubjectError, match="cannot be used"
+    ):  # the lock of this client is a file beside the store
         study.claim([GRID.key(0)])
     with pytest.raises(SubjectError, match="cannot be used"):
         Store(tmp_path / "other.db")

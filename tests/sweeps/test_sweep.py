@@ -73,7 +73,9 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(pool, tmp_path):
     found = sweep(trainings.moody, {"a": [0, 1, 2, 3, 4, 5]}, on=pool, store=tmp_path / "runs.db")
     table = found.table()
     assert found.counts.done == 3 and found.counts.failed == 3 and not found.complete
-    assert table["value"][0] == 0.0 and math.isnan(table["value"][2]) and table["value"][5] == math.inf
+    assert (
+        table["value"][0] == 0.0 and math.isnan(table["value"][2]) and table["value"][5] == math.inf
+    )
     errors = {cell.settings["a"]: error for cell, error in found.failures()}
     assert "ValueError: one is not welcome" in errors[1] and "trainings.py" in errors[1]
     assert "cannot be kept" in errors[3] and "SystemExit" in errors[4]
@@ -97,7 +99,9 @@ def test_failed_cells_are_done_again_when_asked(pool, tmp_path):
 
 
 def test_a_cell_that_kills_its_worker_is_tried_again_and_then_given_up(pool, tmp_path):
-    found = sweep(trainings.deadly, {"a": [0, 1, 2, 3, 4], "marks": str(tmp_path)}, 2, on=pool, retries=1)
+    found = sweep(
+        trainings.deadly, {"a": [0, 1, 2, 3, 4], "marks": str(tmp_path)}, 2, on=pool, retries=1
+    )
     table = found.table(timing=True)
     assert found.counts.failed == 2
     for row in table.rows():
@@ -107,14 +111,18 @@ def test_a_cell_that_kills_its_worker_is_tried_again_and_then_given_up(pool, tmp
 
 def test_closures_and_functions_of_a_script_run_in_the_workers(pool):
     offset = 3.5
-    found = sweep(lambda seed, a: {"y": a + offset, "pid": os.getpid()}, {"a": [1, 2]}, on=pool).table()
+    found = sweep(
+        lambda seed, a: {"y": a + offset, "pid": os.getpid()}, {"a": [1, 2]}, on=pool
+    ).table()
     assert found["y"].tolist() == [4.5, 5.5] and os.getpid() not in found["pid"]
     script = """
         import ftheta as ft
         def train(seed, a): return a * 2
         print(ft.sweep(train, {"a": [1, 2]}, on=1).table()["value"].tolist())
     """
-    run = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True
+    )
     assert run.stdout.strip() == "[2, 4]", run.stderr
 
 
@@ -132,7 +140,9 @@ def test_another_code_default_or_version_is_another_study(pool, tmp_path):
     two.__defaults__ = (2,)
     assert code_digest(one) != code_digest(two)
     three = lambda k: lambda seed, a: a + k
-    assert code_digest(three(1)) != code_digest(three(2)) and code_digest(three(np.ones(2))) != code_digest(three(1))
+    assert code_digest(three(1)) != code_digest(three(2)) and code_digest(
+        three(np.ones(2))
+    ) != code_digest(three(1))
     from fractions import Fraction
 
     assert code_digest(three(Fraction(1, 2))) != code_digest(three(Fraction(1, 3)))
@@ -154,7 +164,11 @@ def test_what_a_function_reads_and_calls_in_its_module_counts():
         def helper(a): return a * RATE if a else helper(a - 1)
         def train(seed, a): return [helper(a) for _ in range(2)]
     """
-    assert digest_of(base) == digest_of(base.replace("object()", "print")) == digest_of(base + "\n        OTHER = 3\n")
+    assert (
+        digest_of(base)
+        == digest_of(base.replace("object()", "print"))
+        == digest_of(base + "\n        OTHER = 3\n")
+    )
     assert digest_of(base) != digest_of(base.replace("0.1", "0.2"))
     assert digest_of(base) != digest_of(base.replace("a * RATE", "a + RATE"))
 
@@ -163,7 +177,13 @@ def test_results_that_differ_from_cell_to_cell_give_one_table_in_any_order(pool,
     forth = sweep(trainings.crowded, {"a": [0, 1]}, on=pool, store=tmp_path / "a.db")
     back = sweep(trainings.crowded, {"a": [1]}, on=pool, store=tmp_path / "b.db")
     back = sweep(trainings.crowded, {"a": [0, 1]}, on=pool, store=tmp_path / "b.db")
-    assert forth.table().same(back.table()) and forth.table().names == ["a", "seed", "early", "late", "x"]
+    assert forth.table().same(back.table()) and forth.table().names == [
+        "a",
+        "seed",
+        "early",
+        "late",
+        "x",
+    ]
     assert np.isnan(forth.table()["x"][1]) and len(forth.table({"a": 1})) == 1
 
 
@@ -201,7 +221,9 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(tmp_path):
         found = sweep(trainings.slow, grid, on=2, store={str(store)!r})
         print(found, found.interrupted)
     """
-    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True
+    )
     wait_for(lambda: log.exists() and len(log.read_text().splitlines()) > 10)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
@@ -226,7 +248,9 @@ def test_a_million_cells_are_not_listed_before_they_are_needed(pool, monkeypatch
     from ftheta.sweeps.trains import Calls
 
     monkeypatch.setattr(Grid, "key", lambda self, place: pytest.fail("no cell was asked for"))
-    monkeypatch.setattr(Grid, "__getitem__", lambda self, place: pytest.fail("no cell was asked for"))
+    monkeypatch.setattr(
+        Grid, "__getitem__", lambda self, place: pytest.fail("no cell was asked for")
+    )
     cells = Grid(grid)
     todo = Schedule(Calls(trainings.wave), cells, range(len(cells)), 0)
     assert todo.left == 10**6 and len(todo.next(2)) <= 256
@@ -278,7 +302,9 @@ def test_progress_says_how_much_is_left(capsys):
 def test_a_worker_whose_client_is_gone_ends_quietly():
     command = [sys.executable, *program("ftheta.sweeps.worker")]
     pipe = subprocess.PIPE
-    worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=worker_environment())
+    worker = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, env=worker_environment()
+    )
     assert worker.stdout is not None and worker.stderr is not None and worker.stdin is not None
     worker.stdout.close()  # nobody hears that it is ready
     assert worker.wait(60) == 0 and worker.stderr.read() == b""

@@ -30,7 +30,9 @@ def test_knobs_are_swept():
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.nightly] * (path.stem not in WITH_EVERY_CHANGE))
+        pytest.param(
+            path, id=path.stem, marks=[pytest.mark.nightly] * (path.stem not in WITH_EVERY_CHANGE)
+        )
         for path in EXAMPLES
     ],
 )

@@ -26,6 +26,7 @@ def same_bits(one: Any, other: Any) -> bool:
     left = jax.tree.leaves(one)
     right = jax.tree.leaves(other)
     return len(left) == len(right) and all(
-        np.asarray(a).dtype == np.asarray(b).dtype and np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        np.asarray(a).dtype == np.asarray(b).dtype
+        and np.asarray(a).tobytes() == np.asarray(b).tobytes()
         for a, b in zip(left, right)
     )

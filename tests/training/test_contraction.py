@@ -39,7 +39,9 @@ def test_a_bound_of_zero_leaves_nothing_out(steps):
 def test_a_true_bound_is_certified_also_where_it_is_zero_or_underflows(kappa, dimension):
     curvatures = np.geomspace(1.0, kappa, dimension) if dimension > 1 else np.array([kappa])
     quadratic = lambda theta: jnp.sum(curvatures * theta**2) / 2
-    for claim in claims_on(quadratic, np.linspace(1, 2, dimension), float(curvatures[0]), kappa, steps=3000):
+    for claim in claims_on(
+        quadratic, np.linspace(1, 2, dimension), float(curvatures[0]), kappa, steps=3000
+    ):
         assert claim.judge().verdict is Verdict.CERTIFIED
 
 
@@ -49,7 +51,9 @@ def test_the_error_of_a_step_is_bounded_by_what_intervals_say_of_it():
     path = gradient_descent(objective, np.array([0.1, 0.7]), tau, 5)
     bounds = step_errors(objective, path, tau)
     for before, after, bound in zip(path[:-1].tolist(), path[1:].tolist(), bounds):
-        off = [abs(Fraction(b) - Fraction(a) * (1 - 3 * Fraction(tau))) for a, b in zip(before, after)]
+        off = [
+            abs(Fraction(b) - Fraction(a) * (1 - 3 * Fraction(tau))) for a, b in zip(before, after)
+        ]
         assert max(off) <= Fraction(float(bound)) < Fraction(1, 10**14)
 
 
@@ -57,7 +61,9 @@ def test_the_error_of_a_value_grows_with_what_cancels_in_it():
     points = np.array([[0.1], [0.2]])
     plain = lambda theta: jnp.sum(theta**2)
     far = lambda theta: (jnp.sum(theta**2) + 1e12) - 1e12
-    near, wide = (value_errors(f, points, np.array([float(f(p)) for p in points])) for f in (plain, far))
+    near, wide = (
+        value_errors(f, points, np.array([float(f(p)) for p in points])) for f in (plain, far)
+    )
     assert (near < 1e-15).all() and (wide > 1e-5).all()
 
 

@@ -43,7 +43,9 @@ def test_every_named_optimiser_takes_the_steps_of_optax_one_by_one(name):
         memory = optimiser.init(params)
         losses = []
         for _ in range(12):
-            value, gradient = jax.value_and_grad(lambda theta: jnp.mean((x @ theta - y) ** 2))(params)
+            value, gradient = jax.value_and_grad(lambda theta: jnp.mean((x @ theta - y) ** 2))(
+                params
+            )
             updates, memory = optimiser.update(gradient, memory, params)
             params = optax.apply_updates(params, updates)
             losses.append(float(value))
@@ -84,7 +86,9 @@ def test_an_epoch_without_replacement_sees_every_row_once(n, size):
     count = batches.in_an_epoch(n)
     for epoch in range(3):
         rows = batches.rows(n, 0, epoch * count, count)
-        seen = rows.numbers[:count] if rows.valid is None else rows.numbers[:count][rows.valid[:count]]
+        seen = (
+            rows.numbers[:count] if rows.valid is None else rows.numbers[:count][rows.valid[:count]]
+        )
         assert sorted(seen.ravel().tolist()) == list(range(n))
 
 
@@ -92,7 +96,8 @@ def test_a_dropped_last_batch_is_not_seen_and_replacement_draws_freely():
     assert Batches(4, last="drop").in_an_epoch(10) == 2
     assert Batches(4, last="drop").rows(10, 0, 0, 2).valid is None
     drawn = Batches(4, replace=True).rows(10, 3, 0, 500).numbers[:500]
-    assert np.bincount(drawn.ravel(), minlength=10).min() > 120  # 200 expected, standard deviation 13.4
+    # 200 expected, standard deviation 13.4
+    assert np.bincount(drawn.ravel(), minlength=10).min() > 120
     assert any(len(set(row)) < 4 for row in drawn.tolist())
 
 
@@ -109,14 +114,20 @@ def test_rows_do_not_depend_on_where_the_steps_are_cut():
 def test_a_run_is_a_function_of_its_seed():
     x, y = regression()
     runs = [fit(mlp(), (x, y), steps=30, batch=8, seed=seed) for seed in (3, 3, 4)]
-    assert same_bits(runs[0].params, runs[1].params) and same_bits(runs[0].history.loss, runs[1].history.loss)
+    assert same_bits(runs[0].params, runs[1].params) and same_bits(
+        runs[0].history.loss, runs[1].history.loss
+    )
     assert not same_bits(runs[0].params, runs[2].params)
 
 
 def test_zero_steps_are_the_initialisation():
     net = mlp()
     trained = fit(net, regression(), steps=0)
-    assert trained.steps == 0 and same_bits(trained.params, net.params) and trained.stopped_by == "0 steps"
+    assert (
+        trained.steps == 0
+        and same_bits(trained.params, net.params)
+        and trained.stopped_by == "0 steps"
+    )
 
 
 @pytest.mark.parametrize("optimiser", [optax.lion(1e-2), optax.lbfgs()])
@@ -140,19 +151,32 @@ def test_every_kind_of_network_comes_back_as_its_kind_trained_alike():
     network = ft.Network.described(description, "mine")
     pair = (description.params, description.apply)
     how = {"loss": "squared", "optimiser": "adam", "step": 0.01, "steps": 20}
-    by_description, by_network, by_pair = (fit(net, (x, y), **how) for net in (description, network, pair))
-    assert isinstance(by_description.network, Description) and isinstance(by_network.network, ft.Network)
+    by_description, by_network, by_pair = (
+        fit(net, (x, y), **how) for net in (description, network, pair)
+    )
+    assert isinstance(by_description.network, Description) and isinstance(
+        by_network.network, ft.Network
+    )
     assert by_network.network.name == "mine" and by_network.network.description is not None
-    assert same_bits(by_description.params, by_network.params) and same_bits(by_network.params, by_pair.params)
+    assert same_bits(by_description.params, by_network.params) and same_bits(
+        by_network.params, by_pair.params
+    )
     params, apply = by_pair.network
-    assert np.asarray(by_network.network(x[0])) == pytest.approx(np.asarray(apply(params, x[0])), rel=1e-5)
+    assert np.asarray(by_network.network(x[0])) == pytest.approx(
+        np.asarray(apply(params, x[0])), rel=1e-5
+    )
 
 
 def test_an_equinox_module_keeps_its_structure_and_what_is_not_an_array():
     module = eqx.nn.MLP(3, 1, 8, 1, key=jax.random.key(0))
     trained = fit(module, regression(), steps=50, step=0.01)
-    assert isinstance(trained.network, eqx.nn.MLP) and trained.network.layers[0].weight.dtype == np.float32
-    assert trained.network.activation is module.activation and trained.loss < trained.history.loss[0]
+    assert (
+        isinstance(trained.network, eqx.nn.MLP)
+        and trained.network.layers[0].weight.dtype == np.float32
+    )
+    assert (
+        trained.network.activation is module.activation and trained.loss < trained.history.loss[0]
+    )
 
 
 def test_the_data_that_a_network_carries_are_used():
@@ -167,9 +191,13 @@ def test_many_networks_train_at_once_under_vmap():
     with jax.enable_x64(True):
         squared = lambda p, t: jnp.sum((p - t) ** 2)
         problem = Problem(nets[0].apply, squared, optimiser_named("adam", 0.01)[1])
-        together = jax.vmap(problem.start)(jax.tree.map(lambda *a: jnp.stack(a), *[net.params for net in nets]))
+        together = jax.vmap(problem.start)(
+            jax.tree.map(lambda *a: jnp.stack(a), *[net.params for net in nets])
+        )
         rows = BatchRows(*Batches(10).rows(50, 0, 0, 30))
-        roll = jax.jit(lambda s: jax.vmap(lambda one: problem.roll(one, x, y[:, None], rows, 4096, 30))(s))
+        roll = jax.jit(
+            lambda s: jax.vmap(lambda one: problem.roll(one, x, y[:, None], rows, 4096, 30))(s)
+        )
         chunk = roll(together)
     for i, net in enumerate(nets):
         alone = fit(net, (x, y), step=0.01, steps=30, batch=10)
@@ -178,7 +206,9 @@ def test_many_networks_train_at_once_under_vmap():
 
 def test_float32_is_kept_and_close_to_float64():
     x, y = regression()
-    single, double = (fit(mlp(), (x, y), steps=20, dtype=dtype) for dtype in (np.float32, np.float64))
+    single, double = (
+        fit(mlp(), (x, y), steps=20, dtype=dtype) for dtype in (np.float32, np.float64)
+    )
     assert {leaf.dtype for leaf in jax.tree.leaves(single.params)} == {np.dtype(np.float32)}
     assert single.history.loss == pytest.approx(double.history.loss, rel=1e-4)
     assert single.history.loss.dtype == np.float32
@@ -197,17 +227,25 @@ def test_history_every_few_steps_validation_and_metrics():
     )
     full = fit(mlp(), (x[:50], y[:50]), steps=25)
     assert trained.history.step.tolist() == [0, 10, 20] == trained.history.evaluated.tolist()
-    assert same_bits(trained.history.loss, full.history.loss[::10]) and same_bits(trained.params, full.params)
+    assert same_bits(trained.history.loss, full.history.loss[::10]) and same_bits(
+        trained.params, full.params
+    )
     at_start = np.asarray(mlp().apply(mlp().params, x[50:]))[:, 0]
-    assert trained.history.validation[0] == pytest.approx(np.mean((at_start - y[50:]) ** 2), rel=1e-6)
-    assert trained.history.metrics["worst"][0] == pytest.approx(np.max(np.abs(at_start - y[50:])), rel=1e-6)
+    assert trained.history.validation[0] == pytest.approx(
+        np.mean((at_start - y[50:]) ** 2), rel=1e-6
+    )
+    assert trained.history.metrics["worst"][0] == pytest.approx(
+        np.max(np.abs(at_start - y[50:])), rel=1e-6
+    )
 
 
 def test_a_recorded_gradient_norm_is_the_norm_of_the_gradient():
     x, y = regression(20, 2)
     theta = np.array([0.3, -0.7])
     trained = fit((theta, linear), (x, y), steps=1, stop=Stop(gradient=0.0))
-    assert trained.history.gradient == pytest.approx([np.linalg.norm(2 * x.T @ (x @ theta - y) / 20)], rel=1e-12)
+    assert trained.history.gradient == pytest.approx(
+        [np.linalg.norm(2 * x.T @ (x @ theta - y) / 20)], rel=1e-12
+    )
 
 
 def test_the_result_tells_its_story():

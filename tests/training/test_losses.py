@@ -26,7 +26,11 @@ def test_losses_have_the_values_of_the_catalogue_and_of_optax():
     of = {name: loss.of for name, loss in LOSSES.items()}
     p = np.array([1.0, -2.0, 0.5])
     t = np.array([0.5, 1.0, 0.5])
-    assert of["squared"](p, t) == 9.25 and of["half-squared"](p, t) == 4.625 and of["absolute"](p, t) == 3.5
+    assert (
+        of["squared"](p, t) == 9.25
+        and of["half-squared"](p, t) == 4.625
+        and of["absolute"](p, t) == 3.5
+    )
     assert of["huber"](p, t) == pytest.approx(float(optax.losses.huber_loss(p, t).sum()), rel=1e-14)
     assert of["logistic"](0.0, 1.0) == pytest.approx(np.log(2), rel=1e-15)
     assert of["logistic"](2.0, 1.0) == pytest.approx(0.126928011, abs=1e-9)
@@ -34,7 +38,9 @@ def test_losses_have_the_values_of_the_catalogue_and_of_optax():
     for m in MARGINS:
         assert of["hinge"](m, 1.0) == max(0, 1 - m) and of["hinge"](m, -1.0) == max(0, 1 + m)
     soft = np.array([0.2, 0.5, 0.3])
-    assert of["cross-entropy"](p, soft) == pytest.approx(float(optax.losses.softmax_cross_entropy(p, soft)), rel=1e-14)
+    assert of["cross-entropy"](p, soft) == pytest.approx(
+        float(optax.losses.softmax_cross_entropy(p, soft)), rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("name", ["logistic", "cross-entropy"])
@@ -50,8 +56,14 @@ def test_labels_become_targets():
     assert classes(np.array([0, 2]), (3,)).tolist() == [[1, 0, 0], [0, 0, 1]]
     assert classes(np.array([[0.0], [1.0]]), (2,)).tolist() == [[1, 0], [0, 1]]
     assert classes(np.array([[0.3, 0.7]]), (2,)).tolist() == [[0.3, 0.7]]
-    assert signs(np.array([0, 1]), (1,)).tolist() == [[-1], [1]] == signs(np.array([-1.0, 1.0]), (1,)).tolist()
-    assert same_size(np.array([1, 2]), ()).shape == (2,) and same_size(np.array([1, 2]), (1,)).shape == (2, 1)
+    assert (
+        signs(np.array([0, 1]), (1,)).tolist()
+        == [[-1], [1]]
+        == signs(np.array([-1.0, 1.0]), (1,)).tolist()
+    )
+    assert same_size(np.array([1, 2]), ()).shape == (2,) and same_size(
+        np.array([1, 2]), (1,)
+    ).shape == (2, 1)
 
 
 def test_a_classifier_learns_the_classes():
@@ -59,20 +71,44 @@ def test_a_classifier_learns_the_classes():
     x = rng.normal(size=(90, 2)) + np.repeat(np.array([[0, 4], [4, 0], [-4, -4]]), 30, axis=0)
     y = np.repeat([0, 1, 2], 30)
     right = {"right": lambda p, t: jnp.mean(jnp.argmax(p, 1) == jnp.argmax(t, 1))}
-    trained = fit(mlp(2, 3), ft.Dataset("three clouds", x, y), "cross-entropy", step=0.05, steps=201, metrics=right)
-    assert trained.history.metrics["right"][-1] > 0.97 and trained.history.evaluated.tolist() == [0, 100, 200]
+    trained = fit(
+        mlp(2, 3),
+        ft.Dataset("three clouds", x, y),
+        "cross-entropy",
+        step=0.05,
+        steps=201,
+        metrics=right,
+    )
+    assert trained.history.metrics["right"][-1] > 0.97 and trained.history.evaluated.tolist() == [
+        0,
+        100,
+        200,
+    ]
 
 
 def test_a_function_is_a_loss():
-    quantile = lambda prediction, target: jnp.maximum(0.9 * (target - prediction), -0.1 * (target - prediction))
+    quantile = lambda prediction, target: jnp.maximum(
+        0.9 * (target - prediction), -0.1 * (target - prediction)
+    )
     y = np.arange(100.0)
-    trained = fit((np.array(0.0), lambda p, x: p), (np.ones((100, 1)), y), quantile, "gd", step=2.0, steps=2000)
+    trained = fit(
+        (np.array(0.0), lambda p, x: p),
+        (np.ones((100, 1)), y),
+        quantile,
+        "gd",
+        step=2.0,
+        steps=2000,
+    )
     assert 87 <= trained.params <= 92  # the 0.9 quantile, within one step
 
 
 def refused(match: str, net=None, data=None, **how) -> str:
     with pytest.raises((UsageError, SubjectError), match=match) as caught:
-        fit(mlp() if net is None else net, regression() if data is None else data, **{"steps": 1, **how})
+        fit(
+            mlp() if net is None else net,
+            regression() if data is None else data,
+            **{"steps": 1, **how},
+        )
     return str(caught.value)
 
 
@@ -98,7 +134,9 @@ def test_data_that_cannot_be_used_are_refused():
     x, y = regression(10)
     refused("non-empty", data=(np.zeros((0, 3)), np.zeros(0)))
     refused("one target per row", data=(x, y[:9]))
-    assert "x[4, 1]" in refused("finite", data=(np.where(np.arange(30).reshape(10, 3) == 13, np.nan, x), y))
+    assert "x[4, 1]" in refused(
+        "finite", data=(np.where(np.arange(30).reshape(10, 3) == 13, np.nan, x), y)
+    )
     assert "y[0]" in refused("finite", data=(x, np.where(np.arange(10) == 0, np.inf, y)))
     refused("do not fit the network", data=(x[:, :2], y))
     refused("does not take the rows", net=(np.ones(4), linear), data=(x, y))

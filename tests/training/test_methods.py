@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from ftheta.logic import Enclosure, UsageError
 from ftheta.networks import transformers
 from ftheta.theorems.optimisation.adam.reddi import Reddi
-from ftheta.theorems.optimisation.first_order_family import GPT1, _claim_floor, _race_on_hardest, count_memory
+from ftheta.theorems.optimisation.first_order_family import (
+    GPT1,
+    _claim_floor,
+    _race_on_hardest,
+    count_memory,
+)
 from ftheta.theorems.optimisation.first_order_family.hardest import Hardest
 from ftheta.training.adaptive import RATIONAL, Adam
 from ftheta.training.descent import descend, walk
@@ -83,13 +88,17 @@ def test_every_iterate_is_that_of_optax(method, peer):
     path = descend(method, bowl, START, 25)
     np.testing.assert_allclose(path.points, by_optax(peer, 25), rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(path.values, [bowl(p) for p in path.points], rtol=1e-13)
-    np.testing.assert_allclose(path.slopes, [np.sum(jax.grad(bowl)(p) ** 2) for p in path.points], rtol=1e-12)
+    np.testing.assert_allclose(
+        path.slopes, [np.sum(jax.grad(bowl)(p) ** 2) for p in path.points], rtol=1e-12
+    )
 
 
 def test_walking_and_compiling_give_the_same_run():
     for method in (steepest(0.1), heavy_ball(0.05, 0.8), accelerated_gradient(0.2)):
         walked = walk(method, bowl, lambda t: np.asarray(jax.grad(bowl)(t)), START, 15)
-        np.testing.assert_allclose(walked.points, descend(method, bowl, START, 15).points, rtol=1e-12)
+        np.testing.assert_allclose(
+            walked.points, descend(method, bowl, START, 15).points, rtol=1e-12
+        )
 
 
 def test_the_line_search_is_exact_on_a_quadratic():
@@ -113,7 +122,9 @@ def test_nesterov_follows_its_recursion_by_hand():
         later = (1 + np.sqrt(1 + 4 * t * t)) / 2
         x, y, t = new, new + (t - 1) / later * (new - x), later
         points.append(x)
-    np.testing.assert_allclose(descend(accelerated_gradient(1 / L), bowl, START, 12).points, points, rtol=1e-12)
+    np.testing.assert_allclose(
+        descend(accelerated_gradient(1 / L), bowl, START, 12).points, points, rtol=1e-12
+    )
 
 
 @given(rational, rational, st.integers(1, 30), st.fractions(Fraction(1, 10), 1, max_denominator=10))
@@ -150,11 +161,11 @@ def test_the_heavy_ball_radius_is_that_of_its_matrices(kappa):
     tau = 4 / (s + 1) ** 2
     beta = ((s - 1) / (s + 1)) ** 2
     radii = [
-        np.abs(np.linalg.eigvals([[1 + beta - tau * mode, -beta], [1, 0]])).max() for mode in np.linspace(1, kappa, 50)
+        np.abs(np.linalg.eigvals([[1 + beta - tau * mode, -beta], [1, 0]])).max()
+        for mode in np.linspace(1, kappa, 50)
     ]
-    assert heavy_ball_radius(kappa).middle == pytest.approx(
-        max(radii), abs=1e-7
-    )  # a double root doubles the digits lost
+    # a double root doubles the digits lost
+    assert heavy_ball_radius(kappa).middle == pytest.approx(max(radii), abs=1e-7)
 
 
 def test_nobody_gets_below_the_floor_of_the_hardest_quadratic():
@@ -169,7 +180,9 @@ def test_nobody_gets_below_the_floor_of_the_hardest_quadratic():
     for k in range(1, 20):  # the least value on the first k coordinates, by linear algebra
         part = np.zeros(n)
         part[:k] = np.linalg.solve(T[:k, :k], hardest.pull * np.eye(k)[0])
-        assert hardest.value(part) - hardest.least == pytest.approx(float(hardest.floor(np.array(k))))
+        assert hardest.value(part) - hardest.least == pytest.approx(
+            float(hardest.floor(np.array(k)))
+        )
     assert _claim_floor(hardest, _race_on_hardest(hardest)).judge().verdict == "certified"
 
 
@@ -184,14 +197,24 @@ def test_bounds_hold_on_random_convex_quadratics():
         k = np.arange(31)
         value = lambda t, H=H: t @ H @ t / 2
         slope = lambda t, H=H: H @ t
-        assert (walk(steepest(1 / L), value, slope, start, 30).values <= descent_bound(L, R, k)).all()
-        assert (walk(accelerated_gradient(1 / L), value, slope, start, 30).values <= accelerated_bound(L, R, k)).all()
+        assert (
+            walk(steepest(1 / L), value, slope, start, 30).values <= descent_bound(L, R, k)
+        ).all()
+        assert (
+            walk(accelerated_gradient(1 / L), value, slope, start, 30).values
+            <= accelerated_bound(L, R, k)
+        ).all()
 
 
 def test_what_each_method_remembers():
     kept = [
         count_memory(m, 10)
-        for m in (steepest(1.0), tuned_heavy_ball(1, 2), adaptive(Adam()), adaptive(Adam(amsgrad=True)))
+        for m in (
+            steepest(1.0),
+            tuned_heavy_ball(1, 2),
+            adaptive(Adam()),
+            adaptive(Adam(amsgrad=True)),
+        )
     ]
     assert kept == [0, 10, 20, 30]
 
@@ -199,7 +222,10 @@ def test_what_each_method_remembers():
 def test_adam_in_rationals_and_its_moments_bit_for_bit():
     rule = Adam(Fraction(1, 10), Fraction(9, 10), Fraction(999, 1000), Fraction(0))
     assert rule.follow([Fraction(-5, 3)] * 10, Fraction(0), RATIONAL)[-1] == 1
-    assert rule.follow([Fraction(1), Fraction(-1)], Fraction(0), RATIONAL)[1:] == [Fraction(-1, 10), Fraction(-9, 95)]
+    assert rule.follow([Fraction(1), Fraction(-1)], Fraction(0), RATIONAL)[1:] == [
+        Fraction(-1, 10),
+        Fraction(-9, 95),
+    ]
     floats = Adam(0.1)
     memory = Adam(0.1).begin(np.zeros(5))
     peer = optax.scale_by_adam()
@@ -211,7 +237,9 @@ def test_adam_in_rationals_and_its_moments_bit_for_bit():
 
 
 @given(
-    st.lists(st.floats(-100, 100).filter(lambda g: g == 0 or abs(g) > 1e-100), min_size=1, max_size=30),
+    st.lists(
+        st.floats(-100, 100).filter(lambda g: g == 0 or abs(g) > 1e-100), min_size=1, max_size=30
+    ),
     st.sampled_from([0.0, 0.5, 0.9]),
 )
 @max_examples(60)
@@ -225,7 +253,9 @@ def test_no_gradients_make_a_longer_step_than_the_bound(gradients, beta1):
 def test_the_longest_step_is_attained():
     rule = Adam(1.0, 0.9, 0.99, 0.0)
     points = rule.follow(rule.steepest_gradients(40), np.zeros(1))
-    assert abs(float((points[-1] - points[-2])[0])) == pytest.approx(rule.longest_step(40), rel=1e-10)
+    assert abs(float((points[-1] - points[-2])[0])) == pytest.approx(
+        rule.longest_step(40), rel=1e-10
+    )
 
 
 def test_adam_goes_the_wrong_way_on_reddis_problem_and_amsgrad_does_not():

@@ -20,7 +20,10 @@ def descend(start: np.ndarray, x: np.ndarray, y: np.ndarray, steps: int, step: f
 def test_races_are_gradient_descent_however_they_are_compiled(monkeypatch, short):
     monkeypatch.setattr(races, "SHORT", short)
     rng = np.random.default_rng(0)
-    runs = [(rng.normal(size=(1, 3)), rng.normal(size=(7, 3)), rng.normal(size=(7, 1))) for _ in range(2)]
+    runs = [
+        (rng.normal(size=(1, 3)), rng.normal(size=(7, 3)), rng.normal(size=(7, 1)))
+        for _ in range(2)
+    ]
     found = train_all(lambda weights, row: weights @ row, squared, optax.sgd, runs, 25, 0.05)
     expected = [descend(*run, 25, 0.05) for run in runs]
     np.testing.assert_allclose(found.params, expected, rtol=1e-12)

@@ -21,7 +21,14 @@ from ftheta.training.regularisers.decay import (
     spectral,
     spectral_ball,
 )
-from ftheta.training.regularisers.disturbances import augmentation, disturbed, dropout, noise, quiet, with_dropout
+from ftheta.training.regularisers.disturbances import (
+    augmentation,
+    disturbed,
+    dropout,
+    noise,
+    quiet,
+    with_dropout,
+)
 from ftheta.training.regularisers.penalties import jacobian
 
 RNG = np.random.default_rng(0)
@@ -53,15 +60,23 @@ def test_the_l1_penalty_is_the_lasso():
 def test_decay_is_the_penalty_under_descent_and_adamw_under_adam():
     start = (np.array([3.0, 1.0, -2.0]), LINEAR[1])
     fitted = lambda rule: ft.fit(start, (X, Y), "squared", rule, steps=60).params
-    assert np.allclose(fitted(penalised("gd", l2(0.05), step=0.02)), fitted(decoupled("gd", 0.05, 0.02)), atol=1e-12)
+    assert np.allclose(
+        fitted(penalised("gd", l2(0.05), step=0.02)),
+        fitted(decoupled("gd", 0.05, 0.02)),
+        atol=1e-12,
+    )
     decay = fitted(decoupled("adam", 0.05, 0.02))
     assert np.allclose(decay, fitted(optax.adamw(0.02, weight_decay=0.1)), atol=1e-12)
     assert np.abs(decay - fitted(penalised("adam", l2(0.05), step=0.02))).max() > 0.01
 
 
 def test_constraints_hold_after_training():
-    ball = ft.fit(NET, (X, TWO), "squared", constrained("adam", spectral_ball(0.8), step=0.02), steps=50).params
-    rows = ft.fit(NET, (X, TWO), "squared", constrained("adam", largest_row(0.5), step=0.02), steps=50).params
+    ball = ft.fit(
+        NET, (X, TWO), "squared", constrained("adam", spectral_ball(0.8), step=0.02), steps=50
+    ).params
+    rows = ft.fit(
+        NET, (X, TWO), "squared", constrained("adam", largest_row(0.5), step=0.02), steps=50
+    ).params
     assert max(np.linalg.norm(W, 2) for W, _ in ball) <= 0.8 * (1 + 1e-9)
     assert max(np.linalg.norm(W, axis=1).max() for W, _ in rows) <= 0.5 * (1 + 1e-9)
 
@@ -78,7 +93,8 @@ def test_the_jacobian_penalty_of_a_linear_map_is_its_frobenius_norm_and_trains_t
         penalty = jacobian(lambda p, x: p @ x, X, 1.0, rows=4, probes=2000)
         found = float(penalty(jnp.asarray(W), jax.random.key(0)))
     assert found == pytest.approx((W**2).sum(), rel=0.2)
-    rule = penalised("gd", jacobian(LINEAR[1], X, 0.1), step=0.05)  # one output: every sign gives ‖w‖²
+    # one output: every sign gives ‖w‖²
+    rule = penalised("gd", jacobian(LINEAR[1], X, 0.1), step=0.05)
     fit = ft.fit(LINEAR, (X, Y), "squared", rule, steps=2000)
     assert np.allclose(fit.params, np.linalg.solve(X.T @ X + 40 * 0.1 * np.eye(3), X.T @ Y))
 
@@ -97,7 +113,9 @@ def test_training_with_disturbed_inputs_tends_to_the_penalised_fit(disturbance, 
 
 def test_augmented_training_tends_to_the_fit_on_all_moved_rows():
     ring = translations((3,))
-    fit = ft.fit(disturbed(LINEAR, augmentation(ring)), (X, Y), "squared", "gd", step=slow, steps=12_000)
+    fit = ft.fit(
+        disturbed(LINEAR, augmentation(ring)), (X, Y), "squared", "gd", step=slow, steps=12_000
+    )
     assert np.linalg.norm(fit.network[0] - augmented_ridge(X, Y, ring, 0.0)) < 0.05
 
 
@@ -106,7 +124,9 @@ def test_a_disturbed_network_is_quiet_unless_its_parameters_are_differentiated()
     row = X[0]
     assert np.array_equal(loud(row), NET(row))
     with jax.enable_x64(True):
-        value = jax.value_and_grad(lambda p: jnp.sum(loud.apply(p, jnp.asarray(row))))(NET.params)[0]
+        value = jax.value_and_grad(lambda p: jnp.sum(loud.apply(p, jnp.asarray(row))))(NET.params)[
+            0
+        ]
     assert abs(float(value) - float(np.sum(np.asarray(NET(row))))) > 1e-3
     fit = ft.fit(loud, (X, TWO), steps=40, batch=10, validation=(X, TWO))
     own = quiet(NET, fit.network)
@@ -122,7 +142,9 @@ def test_noise_is_new_at_every_step_and_the_same_in_every_run():
     still = ft.fit(disturbed(frozen, noise(1.0)), (X, Y), "squared", "gd", step=0.1, steps=6)
     seen = ft.fit(disturbed(moving, noise(1.0)), (X, Y), "squared", "gd", step=0.1, steps=6)
     again = ft.fit(disturbed(moving, noise(1.0)), (X, Y), "squared", "gd", step=0.1, steps=6)
-    other = ft.fit(disturbed(moving, noise(1.0), seed=1), (X, Y), "squared", "gd", step=0.1, steps=6)
+    other = ft.fit(
+        disturbed(moving, noise(1.0), seed=1), (X, Y), "squared", "gd", step=0.1, steps=6
+    )
     assert len(set(still.history.loss.tolist())) == 1  # the parameters did not move
     assert len(set(seen.history.loss.tolist())) == 6
     assert np.array_equal(seen.history.loss, again.history.loss)

@@ -68,13 +68,26 @@ def test_an_optimiser_with_random_keys_resumes_too(tmp_path):
     once = fit((np.ones(3), linear), regression(), "squared", optimiser(), steps=20)
     place = tmp_path / "run.npz"
     fit((np.ones(3), linear), regression(), "squared", optimiser(), steps=9, checkpoint=place)
-    twice = fit((np.ones(3), linear), regression(), "squared", optimiser(), steps=20, checkpoint=place, resume=True)
+    twice = fit(
+        (np.ones(3), linear),
+        regression(),
+        "squared",
+        optimiser(),
+        steps=20,
+        checkpoint=place,
+        resume=True,
+    )
     assert same_bits(once.params, twice.params)
 
 
 def test_evaluations_and_patience_are_resumed(tmp_path):
     x, y = regression(60)
-    how = {**HOW, "validation": (x[40:], y[40:]), "evaluate_every": 4, "metrics": {"mean": lambda p, t: p.mean()}}
+    how = {
+        **HOW,
+        "validation": (x[40:], y[40:]),
+        "evaluate_every": 4,
+        "metrics": {"mean": lambda p, t: p.mean()},
+    }
     once = fit(mlp(), (x[:40], y[:40]), steps=50, **how)
     place = tmp_path / "run.npz"
     fit(mlp(), (x[:40], y[:40]), steps=19, checkpoint=place, **how)
@@ -216,7 +229,10 @@ def test_the_line_of_progress_is_for_terminals(capsys):
     assert capsys.readouterr().err == ""
     fit(mlp(), regression(), steps=3, progress=True, stop=Stop(), **HOW)
     assert "compiling" in capsys.readouterr().err
-    assert draw_bar(50, 100, 0.125, 25.0) == "████████████░░░░░░░░░░░░ 50 of 100 · loss 0.125 · 25 steps/s · 0:02 left"
+    assert (
+        draw_bar(50, 100, 0.125, 25.0)
+        == "████████████░░░░░░░░░░░░ 50 of 100 · loss 0.125 · 25 steps/s · 0:02 left"
+    )
 
 
 @pytest.mark.parametrize("path", [5, None, b"run.npz", ["run.npz"]])

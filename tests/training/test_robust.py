@@ -32,7 +32,13 @@ from ftheta.training.losses import LOSSES, loss_named
 from ftheta.training.robust.attacks import climb
 from ftheta.training.robust.chains import chain_of
 from ftheta.training.robust.losses import worst_output
-from ftheta.training.robust.propagation import Box, bound_by_intervals, bound_by_lines, boxes, margins_by_intervals
+from ftheta.training.robust.propagation import (
+    Box,
+    bound_by_intervals,
+    bound_by_lines,
+    boxes,
+    margins_by_intervals,
+)
 
 from .problems import same_bits
 
@@ -81,7 +87,9 @@ def test_bounds_of_a_list_of_layers_lie_below_all_samples_and_agree_with_certifi
     least = (np.asarray(NET(near)) @ margins(1).T).min(axis=0)
     assert (intervals <= least + 1e-9).all() and (lines <= least + 1e-9).all()
     certified = ft.bounds(NET, ft.Ball(x, radius), rows=margins(1))
-    assert (certified.lower >= intervals - 1e-9).all()  # its bounds before ReLUs are at least as sharp
+    assert (
+        certified.lower >= intervals - 1e-9
+    ).all()  # its bounds before ReLUs are at least as sharp
     before = ft.bounds(NET, ft.Ball(x, radius), method="interval")
     with jax.enable_x64(True):
         box = boxes(chain, NET.params, Box(jnp.asarray(x), jnp.full(4, radius)))[-1]
@@ -124,7 +132,9 @@ def test_linear_bounds_are_exact_where_no_relu_bends():
     np.testing.assert_allclose(found, [exact, exact], atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["squared", "half-squared", "absolute", "huber", "logistic", "hinge", "cross-entropy"])
+@pytest.mark.parametrize(
+    "name", ["squared", "half-squared", "absolute", "huber", "logistic", "hinge", "cross-entropy"]
+)
 def test_the_worst_output_has_the_largest_loss_of_a_box(name):
     lo = np.array([-1.0, 0.2, -0.5])
     hi = np.array([0.5, 0.4, 2.0])
@@ -136,7 +146,9 @@ def test_the_worst_output_has_the_largest_loss_of_a_box(name):
 
     with jax.enable_x64(True):
         worst = LOSSES[name].of(worst_output(name, bound, jnp.asarray(target)), target)
-        corners = [[pair[bit] for pair, bit in zip(zip(lo, hi), bits)] for bits in np.ndindex(2, 2, 2)]
+        corners = [
+            [pair[bit] for pair, bit in zip(zip(lo, hi), bits)] for bits in np.ndindex(2, 2, 2)
+        ]
         met = max(float(LOSSES[name].of(jnp.asarray(corner), target)) for corner in corners)
     assert float(worst) == pytest.approx(met)
 
@@ -152,7 +164,11 @@ def test_the_attack_finds_the_known_maximiser_of_a_linear_function_and_stays_ins
         free, clipped = map(np.asarray, (ascend(None), ascend((0.0, 1.0))))
     best = 0.3 * np.linalg.norm(w, dual)
     assert 0.99 * best <= (free - x) @ w <= best + 1e-12
-    assert np.linalg.norm(clipped - x, norm) <= 0.3 + 1e-12 and clipped.min() >= 0 and clipped.max() <= 1
+    assert (
+        np.linalg.norm(clipped - x, norm) <= 0.3 + 1e-12
+        and clipped.min() >= 0
+        and clipped.max() <= 1
+    )
 
 
 @pytest.mark.parametrize("method", ["adversarial", "ibp", "crown-ibp", "small-box"])
@@ -166,7 +182,9 @@ def test_a_linear_logistic_model_has_its_worst_loss_in_closed_form(method):
     loss = loss_named("logistic")
     robust = RobustLoss(method, 0.2)
     with jax.enable_x64(True):
-        found = jax.jit(robust.losses(net, net.apply, loss, y))(net.params, jnp.asarray(x), jnp.asarray(y), 0)
+        found = jax.jit(robust.losses(net, net.apply, loss, y))(
+            net.params, jnp.asarray(x), jnp.asarray(y), 0
+        )
     margin = y[:, 0] * (x @ w[0] + 0.1) - 0.2 * np.abs(w).sum()
     np.testing.assert_allclose(np.asarray(found), np.log1p(np.exp(-margin)), rtol=1e-12)
 
@@ -183,7 +201,9 @@ def test_the_losses_stand_in_the_right_order():
             "intervals": RobustLoss("ibp", 0.1),
             "small": RobustLoss("small-box", 0.1, small=0.1),
         }.items():
-            value[name] = np.asarray(jax.jit(robust.losses(NET, NET.apply, loss, targets))(NET.params, x, y, 0))
+            value[name] = np.asarray(
+                jax.jit(robust.losses(NET, NET.apply, loss, targets))(NET.params, x, y, 0)
+            )
         plain = np.asarray(jax.vmap(lambda a, b: loss.of(NET.apply(NET.params, a), b))(x, y))
     assert (plain <= value["attacked"] + 1e-9).all()
     assert all((value["attacked"] <= value[name] + 1e-9).all() for name in ("lines", "intervals"))
@@ -199,7 +219,9 @@ def test_the_ramp_moves_radius_and_shares():
     with jax.enable_x64(True):
         x, y = jnp.asarray(X), jnp.asarray(targets)
         compiled = lambda robust: jax.jit(robust.losses(NET, NET.apply, loss, targets))
-        ramped_losses, small, half_way, full = map(compiled, (ramped, at_once(1e-12), at_once(0.05), at_once(0.1)))
+        ramped_losses, small, half_way, full = map(
+            compiled, (ramped, at_once(1e-12), at_once(0.05), at_once(0.1))
+        )
         plain = small(NET.params, x, y, 0)
         np.testing.assert_allclose(ramped_losses(NET.params, x, y, 10), plain, atol=1e-9)
         half = 0.625 * plain + 0.375 * half_way(NET.params, x, y, 0)
@@ -227,7 +249,10 @@ def test_interval_training_certifies_digits_that_plain_training_does_not():
     start = random_mlp(np.random.default_rng(5), (64, 24, 24, 10), "relu")
     pairs = np.array([np.eye(10)[i] - np.eye(10)[j] for i in range(10) for j in range(10)])
     share = {}
-    for name, robust in {"plain": None, "ibp": RobustLoss("ibp", 0.05, clip=(0, 1), ramp=(0, 150))}.items():
+    for name, robust in {
+        "plain": None,
+        "ibp": RobustLoss("ibp", 0.05, clip=(0, 1), ramp=(0, 150)),
+    }.items():
         net = ft.fit(start, (x, y), "cross-entropy", step=0.01, steps=300, robust=robust).network
         lower = ft.bounds(net, ft.Ball(x, 0.05), rows=pairs).lower.reshape(300, 10, 10)
         with_label = np.where(np.eye(10, dtype=bool)[y], 1.0, lower[np.arange(300), y])
@@ -252,13 +277,22 @@ def test_convolutions_are_trained_by_intervals_and_evaluated_plainly():
 def test_any_network_and_loss_is_trained_adversarially_in_float32():
     linear = (np.zeros(4, np.float32), lambda w, x: jnp.tanh(x) @ w)
     robust = RobustLoss("adversarial", 0.1, 2)
-    fit = ft.fit(linear, (X, Y.astype(float)), lambda p, t: jnp.sum(jnp.cosh(p - t)), "gd", steps=20, robust=robust)
+    fit = ft.fit(
+        linear,
+        (X, Y.astype(float)),
+        lambda p, t: jnp.sum(jnp.cosh(p - t)),
+        "gd",
+        steps=20,
+        robust=robust,
+    )
     assert fit.history.loss[-1] < fit.history.loss[0] and fit.params.dtype == np.float32
 
 
 @pytest.mark.nightly
 def test_a_burst_is_located_in_robust_training():
-    burst = ft.fit(NET, (X, Y), "cross-entropy", "gd", step=1e200, steps=20, robust=RobustLoss("ibp", 0.1))
+    burst = ft.fit(
+        NET, (X, Y), "cross-entropy", "gd", step=1e200, steps=20, robust=RobustLoss("ibp", 0.1)
+    )
     assert burst.stopped_by == "not finite" and burst.trouble is not None
 
 
@@ -283,12 +317,20 @@ def test_wrong_numbers_are_refused(words, said):
 
 
 @pytest.mark.parametrize(
-    "layer, said", [(GELU(), "gelu"), (Residual((Dense(4),)), "residual block")], ids=["GELU", "residual"]
+    "layer, said",
+    [(GELU(), "gelu"), (Residual((Dense(4),)), "residual block")],
+    ids=["GELU", "residual"],
 )
 def test_layers_without_bounds_are_refused_by_name(layer, said):
     stack = Stack("net", (Dense(4), layer, Dense(2)), (4,))
     with pytest.raises(SubjectError, match=said):
-        ft.fit((stack.initial(RNG), stack.apply), (X, Y), "cross-entropy", steps=1, robust=RobustLoss("ibp", 0.1))
+        ft.fit(
+            (stack.initial(RNG), stack.apply),
+            (X, Y),
+            "cross-entropy",
+            steps=1,
+            robust=RobustLoss("ibp", 0.1),
+        )
 
 
 def test_what_has_no_bounds_is_refused():
@@ -310,10 +352,14 @@ def test_what_has_no_bounds_is_refused():
 
 
 def test_layers_of_norm_one_are_bounded_by_intervals():
-    stack = Stack("orthogonal", (UnitDense(6, "cayley"), GroupSort(3), UnitDense(2, "spectral")), (4,))
+    stack = Stack(
+        "orthogonal", (UnitDense(6, "cayley"), GroupSort(3), UnitDense(2, "spectral")), (4,)
+    )
     params = stack.initial(RNG)
     with jax.enable_x64(True):
-        box = boxes(chain_of((params, stack.apply)), params, Box(jnp.asarray(X[0]), jnp.full(4, 0.1)))[-1]
+        box = boxes(
+            chain_of((params, stack.apply)), params, Box(jnp.asarray(X[0]), jnp.full(4, 0.1))
+        )[-1]
         near = X[0] + 0.1 * RNG.uniform(-1, 1, size=(300, 4))
         outputs = np.asarray(jax.vmap(lambda row: stack.apply(params, row))(near))
     assert (box.lo <= outputs.min(0) + 1e-9).all() and (box.hi >= outputs.max(0) - 1e-9).all()
@@ -324,7 +370,9 @@ def test_largest_entries_of_windows_are_bounded_by_intervals():
     params = stack.initial(RNG)
     x = RNG.random((1, 6, 6))
     with jax.enable_x64(True):
-        box = boxes(chain_of((params, stack.apply)), params, Box(jnp.asarray(x), jnp.full(x.shape, 0.1)))[-1]
+        box = boxes(
+            chain_of((params, stack.apply)), params, Box(jnp.asarray(x), jnp.full(x.shape, 0.1))
+        )[-1]
         near = x + 0.1 * RNG.uniform(-1, 1, size=(300, 1, 6, 6))
         outputs = np.asarray(jax.vmap(lambda row: stack.apply(params, row))(near))
     assert (box.lo <= outputs.min(0) + 1e-9).all() and (box.hi >= outputs.max(0) - 1e-9).all()

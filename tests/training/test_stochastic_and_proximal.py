@@ -14,12 +14,28 @@ from ftheta.running import run
 from ftheta.subjects import Dataset, Network, Target, Training
 from ftheta.theorems.optimisation.adam import adam
 from ftheta.theorems.optimisation.first_order_family import first_order_family
-from ftheta.theorems.optimisation.nonconvex_stationarity import claim_cosine_inequality, nonconvex_stationarity
+from ftheta.theorems.optimisation.nonconvex_stationarity import (
+    claim_cosine_inequality,
+    nonconvex_stationarity,
+)
 from ftheta.theorems.optimisation.nonsmooth_proximal import nonsmooth_proximal
-from ftheta.theorems.optimisation.nonsmooth_proximal.prox import PAIRS, shrink_norm, shrink_spectrum, soft_threshold
-from ftheta.theorems.optimisation.nonsmooth_proximal.sparse_regression import AbsoluteDeviations, Lasso
+from ftheta.theorems.optimisation.nonsmooth_proximal.prox import (
+    PAIRS,
+    shrink_norm,
+    shrink_spectrum,
+    soft_threshold,
+)
+from ftheta.theorems.optimisation.nonsmooth_proximal.sparse_regression import (
+    AbsoluteDeviations,
+    Lasso,
+)
 from ftheta.theorems.optimisation.sgd_robbins_monro import sgd_robbins_monro
-from ftheta.theorems.optimisation.sgd_robbins_monro.stochastic import constant, decreasing, mean_factor, second_moments
+from ftheta.theorems.optimisation.sgd_robbins_monro.stochastic import (
+    constant,
+    decreasing,
+    mean_factor,
+    second_moments,
+)
 from ftheta.training.landscapes import LastLayer
 from ftheta.training.stationarity import careful_descent, smoothness_on_box
 
@@ -59,7 +75,9 @@ def test_the_slow_factor_is_a_quotient_of_gamma_functions():
 
     n = 10_000
     found = mean_factor(Fraction(1, 4), 10_000)
-    assert found.middle == pytest.approx(np.exp(gammaln(n + 0.75) - gammaln(0.75) - gammaln(n + 1)), rel=1e-9)
+    assert found.middle == pytest.approx(
+        np.exp(gammaln(n + 0.75) - gammaln(0.75) - gammaln(n + 1)), rel=1e-9
+    )
     assert found.middle == pytest.approx(0.0816041, abs=5e-8)
 
 
@@ -82,7 +100,9 @@ def test_closed_forms_at_points_known_by_hand():
     np.testing.assert_allclose(soft_threshold(np.array([-3.0, 0.5, 2.0]), 1.0), [-2, 0, 1])
     np.testing.assert_allclose(shrink_norm(np.array([3.0, 4.0]), 1.0), [2.4, 3.2])
     np.testing.assert_allclose(shrink_norm(np.zeros(2), 1.0), 0)
-    np.testing.assert_allclose(shrink_spectrum(np.diag([3.0, 0.5]), 1.0), np.diag([2.0, 0.0]), atol=1e-14)
+    np.testing.assert_allclose(
+        shrink_spectrum(np.diag([3.0, 0.5]), 1.0), np.diag([2.0, 0.0]), atol=1e-14
+    )
 
 
 def test_the_lasso_solution_meets_the_optimality_conditions_and_the_gap_is_a_bound():
@@ -93,7 +113,9 @@ def test_the_lasso_solution_meets_the_optimality_conditions_and_the_gap_is_a_bou
     theta = lasso.solution
     slope = A.T @ (b - A @ theta)
     assert np.abs(slope).max() <= lasso.weight * (1 + 1e-9)
-    np.testing.assert_allclose(slope[theta != 0], lasso.weight * np.sign(theta[theta != 0]), rtol=1e-8)
+    np.testing.assert_allclose(
+        slope[theta != 0], lasso.weight * np.sign(theta[theta != 0]), rtol=1e-8
+    )
     assert 0 < np.count_nonzero(theta) < 12
     other = rng.normal(size=12)
     assert lasso.dual(other) <= float(lasso.value(theta)) <= float(lasso.value(other))
@@ -116,7 +138,9 @@ def test_the_last_layer_is_the_mean_of_its_rows_and_its_optimum_is_flat():
     assert rows == pytest.approx(float(last.value(last.start)))
     assert np.abs(jax.grad(last.value)(last.optimum)).max() < 1e-12
     W = rng.normal(size=last.start.shape)
-    np.testing.assert_allclose(jax.grad(last.value)(W) - jax.grad(last.value)(W * 0), last.hessian @ W, atol=1e-10)
+    np.testing.assert_allclose(
+        jax.grad(last.value)(W) - jax.grad(last.value)(W * 0), last.hessian @ W, atol=1e-10
+    )
 
 
 def test_smoothness_in_interval_arithmetic_bounds_the_hessian():
@@ -143,17 +167,24 @@ def network(hidden):
 
 
 @pytest.mark.parametrize(
-    "theorem", [first_order_family, sgd_robbins_monro, adam, nonconvex_stationarity], ids=lambda t: t.id
+    "theorem",
+    [first_order_family, sgd_robbins_monro, adam, nonconvex_stationarity],
+    ids=lambda t: t.id,
 )
 def test_theorems_take_a_network_with_data(theorem):
     result = run(theorem, network("tanh"))
     assert result.verdict in ("consistent", "certified"), result.summary
-    assert run(theorem, Network.described(random_mlp(np.random.default_rng(0), (3, 4, 1)))).verdict == "inapplicable"
+    assert (
+        run(theorem, Network.described(random_mlp(np.random.default_rng(0), (3, 4, 1)))).verdict
+        == "inapplicable"
+    )
 
 
 def test_adam_is_right_for_huge_weights_and_slopes_of_any_size():
     slopes = np.array([0.5, -1e-130, 1e100, 0.0])
-    tilted = Training("tilted plane", lambda t: jax.numpy.sum(slopes * t), np.array([1e12, 1.0, -2e11, 5.0]))
+    tilted = Training(
+        "tilted plane", lambda t: jax.numpy.sum(slopes * t), np.array([1e12, 1.0, -2e11, 5.0])
+    )
     result = run(adam, tilted)
     assert result.verdict == "consistent", [judged.judgement.reason for judged in result.claims]
 
@@ -165,7 +196,11 @@ def test_a_relu_network_is_reported_as_not_smooth():
 
 def test_a_step_that_is_too_large_is_detected():
     wave = Training(
-        "1 − cos x", lambda x: jax.numpy.sum(1 - jax.numpy.cos(x)), np.array([2.0]), np.zeros(1), smoothness=1.0
+        "1 − cos x",
+        lambda x: jax.numpy.sum(1 - jax.numpy.cos(x)),
+        np.array([2.0]),
+        np.zeros(1),
+        smoothness=1.0,
     )
     assert run(nonconvex_stationarity, wave, step=3.5, force=True).verdict == "refuted"
 
@@ -177,6 +212,9 @@ def test_maps_of_a_user_are_told_from_proximal_ones():
     assert run(nonsmooth_proximal, steep).verdict == "inapplicable"
     assert run(nonsmooth_proximal, steep, force=True).verdict == "refuted"
     turn = Target(
-        "a rotation, halved", lambda x: jax.numpy.stack([x[0] - x[1], x[0] + x[1]]) / 2, (-1.0,) * 2, (1.0,) * 2
+        "a rotation, halved",
+        lambda x: jax.numpy.stack([x[0] - x[1], x[0] + x[1]]) / 2,
+        (-1.0,) * 2,
+        (1.0,) * 2,
     )
     assert run(nonsmooth_proximal, turn).verdict == "inapplicable"

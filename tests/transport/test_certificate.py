@@ -42,13 +42,19 @@ def test_each_end_bounds_the_rational_optimum_by_itself(seed, scale, shift):
 def test_distances_whose_squares_underflow_are_enclosed(step):
     """Along a coordinate axis the Euclidean distance is the step itself."""
     x, y = np.zeros((2, 2)), np.array([[step, 0.0], [step, 0.0]])
-    assert ft.transport(x, y, cost="euclidean").value.lo <= step <= ft.transport(x, y, cost="euclidean").value.hi
+    assert (
+        ft.transport(x, y, cost="euclidean").value.lo
+        <= step
+        <= ft.transport(x, y, cost="euclidean").value.hi
+    )
     assert Fraction(step) in ft.transport(x, y, cost="euclidean", epsilon=1e-3).cost
 
 
 @max_examples(20)
 @given(st.integers(0, 10**6), st.sampled_from([1e-12, 1.0, 1e8]), SHIFTS, st.floats(0.05, 5))
-def test_the_cost_that_a_penalty_leads_to_encloses_the_rational_optimum(seed, scale, shift, epsilon):
+def test_the_cost_that_a_penalty_leads_to_encloses_the_rational_optimum(
+    seed, scale, shift, epsilon
+):
     x, y = make_pair(seed, scale, shift)
     problem = read_problem(x, y)
     found = sinkhorn.solve_entropic(problem, epsilon * problem.largest_cost)
@@ -61,7 +67,10 @@ def test_the_cost_of_a_plan_is_summed_with_outward_rounding():
     plan = rng.random((30, 40))
     plan /= plan.sum()
     problem = read_problem(np.zeros(30), np.zeros(40), plan.sum(1), plan.sum(0), cost=C)
-    cost = sum((Fraction(c) * Fraction(p) for c, p in zip(C.ravel().tolist(), plan.ravel().tolist())), Fraction(0))
+    cost = sum(
+        (Fraction(c) * Fraction(p) for c, p in zip(C.ravel().tolist(), plan.ravel().tolist())),
+        Fraction(0),
+    )
     above = sinkhorn.enclose_cost(problem, C, plan, np.zeros(30)).hi
     assert cost <= Fraction(above)
     assert above <= float(cost) * (1 + 1e-13)

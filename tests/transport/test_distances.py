@@ -26,8 +26,12 @@ from tests.thoroughness import max_examples
 def test_distances_of_the_line_agree_with_scipy():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=50), rng.exponential(size=70)
-    assert ft.distance(x, y).value.middle == pytest.approx(stats.wasserstein_distance(x, y), rel=1e-12)
-    assert ft.distance(x, y, "energy").value.middle == pytest.approx(stats.energy_distance(x, y), rel=1e-10)
+    assert ft.distance(x, y).value.middle == pytest.approx(
+        stats.wasserstein_distance(x, y), rel=1e-12
+    )
+    assert ft.distance(x, y, "energy").value.middle == pytest.approx(
+        stats.energy_distance(x, y), rel=1e-10
+    )
 
 
 def test_four_numbers_against_four_others_have_p_1_35():
@@ -63,7 +67,9 @@ def test_p_values_are_uniform_under_the_null_and_small_under_a_shift():
         share = np.mean(np.array(p) <= k / 20 + 1e-12)
         assert abs(share - k / 20) < 5 * (k / 20 * (1 - k / 20) / 2000) ** 0.5
     shifted = [
-        permutation_test(rng.normal(size=(30, 1)), rng.normal(size=(30, 1)) + 2, permutations=99, rng=rng).p_value
+        permutation_test(
+            rng.normal(size=(30, 1)), rng.normal(size=(30, 1)) + 2, permutations=99, rng=rng
+        ).p_value
         for _ in range(20)
     ]
     assert max(shifted) == 0.01
@@ -113,10 +119,14 @@ def test_gaussians_have_the_distance_of_the_textbook():
     half = linalg.sqrtm(S)
     cross = np.trace(np.real(linalg.sqrtm(half @ V @ half)))
     m, w = rng.normal(size=(2, 3))
-    assert gaussian_distance(m, S, w, V) == pytest.approx(((m - w) ** 2).sum() + np.trace(S + V) - 2 * cross, rel=1e-9)
+    assert gaussian_distance(m, S, w, V) == pytest.approx(
+        ((m - w) ** 2).sum() + np.trace(S + V) - 2 * cross, rel=1e-9
+    )
     T = gaussian_map(S, V)
     np.testing.assert_allclose(T @ S @ T, V, atol=1e-9)
-    pair = gaussian_distance(np.zeros(2), np.array([[2.0, 1], [1, 2]]), np.array([1.0, -1]), np.diag([1.0, 4]))
+    pair = gaussian_distance(
+        np.zeros(2), np.array([[2.0, 1], [1, 2]]), np.array([1.0, -1]), np.diag([1.0, 4])
+    )
     assert pair == pytest.approx(2.771220448, abs=1e-9)
 
 
@@ -142,7 +152,10 @@ def test_intervals_contain_the_distance_of_the_laws(kind):
         if law is None:
             K = [
                 kernel_block(
-                    s[:, None], t[:, None], "gaussian" if kind == "mmd" else "energy", found.bandwidth or 1.0
+                    s[:, None],
+                    t[:, None],
+                    "gaussian" if kind == "mmd" else "energy",
+                    found.bandwidth or 1.0,
                 ).mean()
                 for s, t in ((z, z), (z + 0.5, z + 0.5), (z, z + 0.5))
             ]
@@ -182,7 +195,11 @@ def test_distances_far_from_the_origin_are_those_of_the_rows(kind, offset, accur
     found = ft.distance(x, y, kind=kind)
     pooled = np.concatenate([x, y])
     apart = cdist(pooled, pooled)
-    K = -apart if kind == "energy" else np.exp(-(apart**2) / (2 * np.median(apart[np.triu_indices(45, 1)]) ** 2))
+    K = (
+        -apart
+        if kind == "energy"
+        else np.exp(-(apart**2) / (2 * np.median(apart[np.triu_indices(45, 1)]) ** 2))
+    )
     w = np.repeat([1 / 20, -1 / 25], [20, 25])
     assert found.value.middle == pytest.approx(np.sqrt(w @ K @ w), rel=1e-12)
     near = ft.distance(x - offset, y - offset, kind=kind)

@@ -25,7 +25,10 @@ def test_the_textbook_values_hold_exactly():
 
 @max_examples(100)
 @given(
-    st.integers(1, 5).flatmap(lambda n: st.tuples(*(st.lists(numbers, min_size=n, max_size=n),) * 2)), st.integers(1, 3)
+    st.integers(1, 5).flatmap(
+        lambda n: st.tuples(*(st.lists(numbers, min_size=n, max_size=n),) * 2)
+    ),
+    st.integers(1, 3),
 )
 def test_sorting_is_the_best_of_all_assignments(pair, p):
     x, y = ([Fraction(v) for v in side] for side in pair)
@@ -40,7 +43,9 @@ def test_the_enclosure_contains_the_rational_value(data, p):
     for _ in range(2):
         n = data.draw(st.integers(1, 6))
         some = st.lists(weights, min_size=n, max_size=n).filter(any)
-        sides.append((data.draw(st.lists(numbers, min_size=n, max_size=n)), data.draw(st.none() | some)))
+        sides.append(
+            (data.draw(st.lists(numbers, min_size=n, max_size=n)), data.draw(st.none() | some))
+        )
     (x, a), (y, b) = sides
     array = lambda values: None if values is None else np.array(values, float)
     found = line_cost(np.array(x), np.array(y), array(a), array(b), p=p)
@@ -53,7 +58,9 @@ def test_a_million_numbers_agree_with_scipy():
     y = rng.exponential(size=20_001)
     assert line_cost(x, y).middle == pytest.approx(wasserstein_distance(x, y), rel=1e-12)
     w = rng.random(len(x))
-    assert line_cost(x, y, w, None).middle == pytest.approx(wasserstein_distance(x, y, w), rel=1e-10)
+    assert line_cost(x, y, w, None).middle == pytest.approx(
+        wasserstein_distance(x, y, w), rel=1e-10
+    )
 
 
 def test_the_plan_has_the_marginals():
@@ -67,4 +74,6 @@ def test_the_plan_has_the_marginals():
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=20), st.floats(-5, 5))
 def test_a_shift_moves_a_sample_by_its_length(values, shift):
     x = np.array(values)
-    assert line_cost(x, np.random.default_rng(0).permutation(x + shift)).middle == pytest.approx(abs(shift), abs=1e-9)
+    assert line_cost(x, np.random.default_rng(0).permutation(x + shift)).middle == pytest.approx(
+        abs(shift), abs=1e-9
+    )

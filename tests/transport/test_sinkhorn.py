@@ -29,7 +29,9 @@ def test_enclosures_contain_both_optima(seed, epsilon):
     exact = ft.transport(x, y, a, b).value
     assert found.cost.lo <= exact.hi and exact.lo <= found.cost.hi
     entropy = min(-(a * np.log(a)).sum(), -(b * np.log(b)).sum())
-    assert exact.lo - 1e-9 <= found.value.hi and found.value.lo <= exact.hi + epsilon * entropy + 1e-9
+    assert (
+        exact.lo - 1e-9 <= found.value.hi and found.value.lo <= exact.hi + epsilon * entropy + 1e-9
+    )
     # a second implementation: plain iteration in the logarithmic domain
     C = ((x[:, None] - y) ** 2).sum(-1)
     g = np.zeros(6)

@@ -31,7 +31,9 @@ def brute_force(C: np.ndarray, units_x: list[int], units_y: list[int]) -> Fracti
     columns = [j for j, count in enumerate(units_y) for _ in range(count)]
     exact = [[Fraction(float(c)) for c in row] for row in C]
     orders = set(permutations(columns))
-    return min(sum((exact[i][j] for i, j in zip(rows, order)), Fraction(0)) for order in orders) / len(rows)
+    return min(
+        sum((exact[i][j] for i, j in zip(rows, order)), Fraction(0)) for order in orders
+    ) / len(rows)
 
 
 @st.composite
@@ -57,11 +59,18 @@ def test_small_problems_are_solved_exactly(problem):
     assert found.exact() == best * sum(a)
     assert found.value.lo <= best * sum(a) <= found.value.hi
     assert found.value.basis is Basis.EXACT
-    assert found.value.width <= 1e-9 * max(abs(found.value.middle), 1e-3 * C[C < 1e30].max(initial=1.0))
+    assert found.value.width <= 1e-9 * max(
+        abs(found.value.middle), 1e-3 * C[C < 1e30].max(initial=1.0)
+    )
 
 
 @max_examples(60)
-@given(st.integers(1, 4), st.integers(1, 3), st.sampled_from(["sqeuclidean", "cityblock"]), st.integers(0, 10**6))
+@given(
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.sampled_from(["sqeuclidean", "cityblock"]),
+    st.integers(0, 10**6),
+)
 def test_duplicated_points_are_solved_exactly(n, d, cost, seed):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 3, (2, n, d)).astype(float)
@@ -172,7 +181,9 @@ def test_potentials_of_the_line_are_feasible_and_tight(n, m, seed):
 
 def test_masses_other_than_one_scale_the_cost():
     once = ft.transport([0.0, 1.0], [2.0, 4.0], [1, 3], [2, 2]).value.middle
-    assert ft.transport([0.0, 1.0], [2.0, 4.0], [0.25, 0.75], [0.5, 0.5]).value.middle == pytest.approx(once / 4)
+    assert ft.transport(
+        [0.0, 1.0], [2.0, 4.0], [0.25, 0.75], [0.5, 0.5]
+    ).value.middle == pytest.approx(once / 4)
 
 
 @pytest.mark.parametrize(

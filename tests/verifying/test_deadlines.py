@@ -40,7 +40,9 @@ def draw_network(*sizes: int) -> ReluNetwork:
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("inputs", [12, 20], ids=["boxes of inputs", "signs of neurons"])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_search_that_would_take_hours_ends_with_its_best_enclosure(inputs: int, threads: int) -> None:
+def test_a_search_that_would_take_hours_ends_with_its_best_enclosure(
+    inputs: int, threads: int
+) -> None:
     net = draw_network(inputs, 60, 60, 60, 1)
     asked = ft.Outputs(lambda y: y <= 20000).on([-1] * inputs, [1] * inputs)
     found = ft.verify(net, asked, budget="60s", threads=threads)
@@ -50,19 +52,27 @@ def test_a_search_that_would_take_hours_ends_with_its_best_enclosure(inputs: int
 
 @pytest.mark.usefixtures("hasty")
 def test_a_range_ends_with_what_is_known() -> None:
-    found = ft.range(draw_network(12, 60, 60, 60, 1), ([-1] * 12, [1] * 12), budget="60s", tolerance=1e-9)
+    found = ft.range(
+        draw_network(12, 60, 60, 60, 1), ([-1] * 12, [1] * 12), budget="60s", tolerance=1e-9
+    )
     assert not found.is_tight
     assert -np.inf < found.lo[0] < found.least[0] < found.greatest[0] < found.hi[0] < np.inf
 
 
-def test_a_network_that_takes_all_the_time_to_read_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_takes_all_the_time_to_read_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ages = iter([0.0])
     monkeypatch.setattr(compilation, "time", SimpleNamespace(monotonic=lambda: next(ages, 1e6)))
-    found = ft.verify(draw_network(2, 4, 1), ft.Outputs(lambda y: y <= 1000).on([-1, -1], [1, 1]), budget="60s")
+    found = ft.verify(
+        draw_network(2, 4, 1), ft.Outputs(lambda y: y <= 1000).on([-1, -1], [1, 1]), budget="60s"
+    )
     assert found.answer == "timeout" and found.subproblems == 0
 
 
-def test_the_clock_stands_still_while_something_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_stands_still_while_something_is_done_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = [100.0]
     monkeypatch.setattr(compilation, "time", SimpleNamespace(monotonic=lambda: now[0]))
     began = clock()
@@ -75,7 +85,9 @@ def test_the_clock_stands_still_while_something_is_done_once(monkeypatch: pytest
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("parts", [1, 2])
-def test_ctrl_c_leaves_an_enclosure_of_what_is_open(monkeypatch: pytest.MonkeyPatch, threads: int, parts: int) -> None:
+def test_ctrl_c_leaves_an_enclosure_of_what_is_open(
+    monkeypatch: pytest.MonkeyPatch, threads: int, parts: int
+) -> None:
     """Pressed while boxes are searched; none is known where another part of the question was not looked at yet."""
     net = draw_network(12, 60, 60, 60, 1)
     looks = itertools.count()
@@ -87,7 +99,8 @@ def test_ctrl_c_leaves_an_enclosure_of_what_is_open(monkeypatch: pytest.MonkeyPa
         return fit_chunk(*numbers)
 
     box = Box((Fraction(-1),) * 12, (Fraction(1),) * 12)
-    case = Case(box, ((Row({}, {0: Fraction(-1)}, Fraction(-20000)),),))  # is there an output of 20,000 or more?
+    # is there an output of 20,000 or more?
+    case = Case(box, ((Row({}, {0: Fraction(-1)}, Fraction(-20000)),),))
     monkeypatch.setattr(boxes, "_fit_chunk", press)
     found = decide(net, Question(12, 1, (case,) * parts), seconds=600, threads=threads)
     assert found.answer == "unknown" and found.interrupted and found.open
@@ -96,7 +109,9 @@ def test_ctrl_c_leaves_an_enclosure_of_what_is_open(monkeypatch: pytest.MonkeyPa
     assert found.least <= 20000 - max(net(x)[0] for x in rows)
 
 
-INTERRUPTED = Verification("unknown", None, "input splitting", "the real function", 1, 1, 0.1, 0.1, interrupted=True)
+INTERRUPTED = Verification(
+    "unknown", None, "input splitting", "the real function", 1, 1, 0.1, 0.1, interrupted=True
+)
 
 
 def test_ctrl_c_ends_a_range_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,9 @@ def outputs_at(nets: list[ReluNetwork], query: Query, x: tuple[Fraction, ...]) -
 def test_answers_about_two_networks_agree_with_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     nets = [random_network(rng, 2, 2, 1), random_network(rng, 1, 1, int(rng.integers(1, 3)))]
-    joint = rng.choice(["", "(assert (== C[0] A[1]))\n", "(assert (== (+ C[0] A[1]) (* 2.0 A[0])))\n"])
+    joint = rng.choice(
+        ["", "(assert (== C[0] A[1]))\n", "(assert (== (+ C[0] A[1]) (* 2.0 A[0])))\n"]
+    )
     query = parse_query(HEAD + TWO + BOXES + joint + f"(assert {random_formula(rng, 2)})")
     result = ft.verify(dict(zip("fg", nets)), query, budget=3, threads=1)
     if result.answer == "sat":
@@ -79,18 +81,27 @@ def test_answers_about_two_networks_agree_with_points(seed: int) -> None:
 
 def test_equations_between_inputs_are_solved_exactly() -> None:
     text = (
-        HEAD + TWO + BOXES + "(assert (== C[0] (+ A[0] 0.1)))\n(assert (== A[1] (* 2.0 A[0])))\n(assert (<= D[0] 1.0))"
+        HEAD
+        + TWO
+        + BOXES
+        + "(assert (== C[0] (+ A[0] 0.1)))\n(assert (== A[1] (* 2.0 A[0])))\n(assert (<= D[0] 1.0))"
     )
     query = parse_query(text)
     solution = solve_equations(query.formula, query.inputs)
     assert solution.kept == (0,) and solution.constants == (Fraction(1, 10),)
-    assert solution.lift([Fraction(1, 3)]) == (Fraction(1, 3), Fraction(2, 3), Fraction(1, 3) + Fraction(1, 10))
+    assert solution.lift([Fraction(1, 3)]) == (
+        Fraction(1, 3),
+        Fraction(2, 3),
+        Fraction(1, 3) + Fraction(1, 10),
+    )
     matrix, offset = solution.matrix()
     assert matrix.toarray().tolist() == [[1, 0], [2, 0], [1, 1]] and not offset.any()
 
 
 def test_an_equation_whose_solution_floats_cannot_hold_stays_a_row() -> None:
-    query = parse_query(HEAD + TWO + BOXES + "(assert (== (* 3.0 C[0]) (* 7.0 A[0])))\n(assert (<= D[0] 1.0))")
+    query = parse_query(
+        HEAD + TWO + BOXES + "(assert (== (* 3.0 C[0]) (* 7.0 A[0])))\n(assert (<= D[0] 1.0))"
+    )
     assert solve_equations(query.formula, query.inputs).is_trivial
 
 
@@ -113,7 +124,9 @@ def test_networks_side_by_side_and_on_one_input_are_what_they_are_alone() -> Non
 
 def write_chain(path: Path) -> ReluNetwork:
     """A chain in a file: x → |x₀| + |x₁|, with its tensors between."""
-    net = ReluNetwork.dense([np.vstack([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.ones(4), np.zeros(1)])
+    net = ReluNetwork.dense(
+        [np.vstack([np.eye(2), -np.eye(2)]), np.ones((1, 4))], [np.ones(4), np.zeros(1)]
+    )
     write(net, path)
     return net
 
@@ -162,7 +175,9 @@ def test_wrong_files_and_names_are_said(tmp_path: Path) -> None:
     declared = """(declare-network f (declare-input X real [1,2]) (declare-output Y real [1,1]))
       (declare-network g (equal-to f) (declare-input U real [1,2]) (declare-output V real [1,1]))
       """
-    bounds = "".join(f"(assert (and (<= {x}[0,{i}] 1.0) (>= {x}[0,{i}] 0.0)))" for x in "XU" for i in (0, 1))
+    bounds = "".join(
+        f"(assert (and (<= {x}[0,{i}] 1.0) (>= {x}[0,{i}] 0.0)))" for x in "XU" for i in (0, 1)
+    )
     query = parse_query(HEAD + declared + bounds + "(assert (> Y[0,0] V[0,0]))")
     assert ft.verify({"f": path}, query, budget=5).answer == ft.verify(path, query, budget=5).answer
     for networks, said in (
@@ -175,14 +190,20 @@ def test_wrong_files_and_names_are_said(tmp_path: Path) -> None:
     for old, new, said in (
         ("real [1,2])", "real [1,3])", "another shape"),
         ("Y real [1,1]", "Y float32 [1,1]", "float32"),
-        ("X real [1,2])", 'X real [1,2]) (declare-hidden H real [1,4] "nowhere")', "not in the network's file"),
+        (
+            "X real [1,2])",
+            'X real [1,2]) (declare-hidden H real [1,4] "nowhere")',
+            "not in the network's file",
+        ),
         ("X real [1,2])", "X real [1,2] initialized)", "initialized"),
     ):
         changed = declared.splitlines()[0].replace(old, new) + bounds.split("(assert (and (<= U")[0]
         with pytest.raises(SubjectError, match=said):
             ft.verify({"f": path}, parse_query(HEAD + changed + "(assert (> Y[0,0] 1.0))"))
     with pytest.raises(SubjectError, match="ONNX"):
-        hidden = declared.splitlines()[0].replace("[1,2])", '[1,2]) (declare-hidden H real [1,4] "z")')
+        hidden = declared.splitlines()[0].replace(
+            "[1,2])", '[1,2]) (declare-hidden H real [1,4] "z")'
+        )
         ft.verify({"f": net}, parse_query(HEAD + hidden + bounds.split("(assert (and (<= U")[0]))
 
 
@@ -222,7 +243,10 @@ def test_answers_about_products_agree_with_points(seed: int) -> None:
     rng = np.random.default_rng(seed)
     net = random_network(rng, 2, 2, 1)
     names = ("X[0]", "X[1]", "Y[0]", "Y[1]", "(+ X[0] Y[1])", "(- 1.0 X[1])")
-    terms = [f"(* {rng.integers(-2, 3)}.0 {' '.join(rng.choice(names, rng.integers(1, 4)))})" for _ in range(2)]
+    terms = [
+        f"(* {rng.integers(-2, 3)}.0 {' '.join(rng.choice(names, rng.integers(1, 4)))})"
+        for _ in range(2)
+    ]
     row = f"({rng.choice(['<', '>=', '>'])} (+ {terms[0]} {terms[1]}) {rng.integers(-9, 10) / 2})"
     equation = rng.choice(["", "(assert (== X[1] (* 0.5 X[0])))"])
     query = parse_query(HEAD + ONE_NETWORK + equation + f"(assert {row})")
@@ -239,11 +263,18 @@ def test_products_of_many_inputs_are_refused_with_their_line() -> None:
     bounds = "".join(f"(assert (and (<= X[{i}] 1.0) (>= X[{i}] 0.0)))\n" for i in range(20))
     declared = "(declare-network f (declare-input X real [20]) (declare-output Y real [1]))\n"
     with pytest.raises(SubjectError, match="Products") as refusal:
-        ft.verify(net, parse_query(HEAD + declared + bounds + "(assert (> (* Y[0] X[0]) 99.0))", "mine.vnnlib"))
+        ft.verify(
+            net,
+            parse_query(
+                HEAD + declared + bounds + "(assert (> (* Y[0] X[0]) 99.0))", "mine.vnnlib"
+            ),
+        )
     assert refusal.value.where == "mine.vnnlib:23:12"
 
 
-@pytest.mark.parametrize("row", ["(>= X[0] 2.0)", "(>= (+ X[0] X[1]) 2.5)", "(and (< X[0] X[1]) (> X[0] 1.5))"])
+@pytest.mark.parametrize(
+    "row", ["(>= X[0] 2.0)", "(>= (+ X[0] X[1]) 2.5)", "(and (< X[0] X[1]) (> X[0] 1.5))"]
+)
 def test_an_empty_set_of_inputs_is_said(row: str) -> None:
     net = ReluNetwork.dense([np.eye(2), np.eye(2)], [np.zeros(2), np.zeros(2)])
     query = parse_query(HEAD + ONE_NETWORK + f"(assert {row})(assert (>= Y[0] 0.0))")

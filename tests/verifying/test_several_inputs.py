@@ -26,7 +26,9 @@ def write_two_inputs(path, smooth, types=(FLOAT, FLOAT), dims=((1, 2), (None, 1)
     ports = [helper.make_tensor_value_info(n, t, d) for n, t, d in zip("ab", types, dims)]
     out = helper.make_tensor_value_info("y", FLOAT, (1, 2))
     graph = helper.make_graph(nodes, "graph", ports, [out], [numpy_helper.from_array(W, "W")])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path
+    )
     return path
 
 
@@ -48,7 +50,9 @@ def most(smooth):
 def test_the_entries_of_all_inputs_are_the_variables_of_an_old_property(tmp_path, smooth):
     path = write_two_inputs(tmp_path / "two.onnx", smooth)
     assert isinstance(read_network(str(path)), ReluNetwork) != smooth
-    found = ft.verify(str(path), write_old_property(tmp_path / "p.vnnlib", most(smooth) - 0.01), budget=20)
+    found = ft.verify(
+        str(path), write_old_property(tmp_path / "p.vnnlib", most(smooth) - 0.01), budget=20
+    )
     assert found.answer == "sat" and found.witness is not None
     assert len(found.witness.x) == 3 and found.witness.x[2] > 1.9
     refused = write_old_property(tmp_path / "q.vnnlib", most(smooth) + 0.01)
@@ -68,7 +72,10 @@ def test_a_query_declares_every_input(tmp_path, smooth):
         found = ft.verify({"f": str(path)}, query, budget=20)
         assert found.answer == answer
         if found.witness is not None:
-            assert all(-1 <= v <= 1 for v in found.witness.x[:2]) and Fraction(0) <= found.witness.x[2] <= 2
+            assert (
+                all(-1 <= v <= 1 for v in found.witness.x[:2])
+                and Fraction(0) <= found.witness.x[2] <= 2
+            )
 
 
 def test_what_cannot_be_joined_is_named(tmp_path):
@@ -97,18 +104,27 @@ def test_an_input_that_the_output_does_not_depend_on_is_an_input_all_the_same(tm
     onnx.save(model, path)
     net = read_network(str(path))
     assert net.widths[0] == 6
-    ends = "".join(f"(declare-const X_{i} Real)(assert (>= X_{i} 0.0))(assert (<= X_{i} 1.0))\n" for i in range(6))
+    ends = "".join(
+        f"(declare-const X_{i} Real)(assert (>= X_{i} 0.0))(assert (<= X_{i} 1.0))\n"
+        for i in range(6)
+    )
     outputs = "(declare-const Y_0 Real)(declare-const Y_1 Real)\n"
     largest = np.tanh(1.5) if smooth else 2.5  # at a = (1, 1) and b = 1
     for beside, answer in ((-0.01, "sat"), (0.01, "unsat")):
         asked = tmp_path / "p.vnnlib"
-        asked.write_text(f"{outputs}{ends}(assert (>= X_1 0.5))(assert (>= Y_0 {largest + beside}))")
+        asked.write_text(
+            f"{outputs}{ends}(assert (>= X_1 0.5))(assert (>= Y_0 {largest + beside}))"
+        )
         found = ft.verify(str(path), asked, budget=20)
         assert found.answer == answer
-        assert found.witness is None or (len(found.witness.x) == 6 and found.witness.x[1] >= Fraction(1, 2))
+        assert found.witness is None or (
+            len(found.witness.x) == 6 and found.witness.x[1] >= Fraction(1, 2)
+        )
 
 
 def test_an_open_axis_that_is_the_only_one_is_a_batch_of_numbers(tmp_path):
     path = write_two_inputs(tmp_path / "two.onnx", True, dims=((None, 2), (None,)))
     assert ft.load(str(path)).input_shape == (3,)
-    assert ft.verify(str(path), write_old_property(tmp_path / "p.vnnlib", most(True) + 0.01), budget=20).holds
+    assert ft.verify(
+        str(path), write_old_property(tmp_path / "p.vnnlib", most(True) + 0.01), budget=20
+    ).holds

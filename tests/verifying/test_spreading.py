@@ -31,7 +31,9 @@ DECLARED = "".join(f"(declare-const {name} Real)\n" for name in ("X_0", "X_1", "
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True) as found:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
+    ) as found:
         yield found
 
 
@@ -64,12 +66,20 @@ def test_boxes_of_one_question_are_shared_out(cluster: Any, folder: Path) -> Non
 
 def test_a_list_of_instances_is_shared_out(cluster: Any, folder: Path) -> None:
     address = cluster.scheduler_address.replace("tcp://", "dask://")
-    words = ["verify", "--instances", str(folder / "instances.csv"), "--out", str(folder / "results.csv")]
+    words = [
+        "verify",
+        "--instances",
+        str(folder / "instances.csv"),
+        "--out",
+        str(folder / "results.csv"),
+    ]
     assert run([*words, "--witnesses", str(folder / "points"), "--on", address]) == 1
     with (folder / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["answer"] for row in rows] == ["unsat", "sat", "unknown", "unsat"]
-    assert "error" in rows[2]["verdict"] and (folder / "points" / "net_often.counterexample").exists()
+    assert (
+        "error" in rows[2]["verdict"] and (folder / "points" / "net_often.counterexample").exists()
+    )
 
 
 def test_a_lost_worker_costs_the_task_that_it_held(cluster: Any, tmp_path: Path) -> None:

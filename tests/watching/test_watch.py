@@ -72,7 +72,10 @@ def test_gradients_are_those_of_the_parameters_and_every_line_is_json(tmp_path):
     ratio = model.first.weight.grad.norm() / model.last.weight.grad.norm()
     assert seen.gradient_ratio == pytest.approx(float(ratio), rel=1e-5)
     (line,) = (tmp_path / "run.jsonl").read_text().splitlines()
-    assert json.loads(line)["step"] == 3 and json.loads(line)["gradients"].keys() == seen.gradients.keys()
+    assert (
+        json.loads(line)["step"] == 3
+        and json.loads(line)["gradients"].keys() == seen.gradients.keys()
+    )
     assert list(seen.dead) == ["ReLU 1", "ReLU 2"]
 
 
@@ -113,7 +116,9 @@ def test_the_sharpness_tends_to_the_largest_eigenvalue_and_is_never_beyond_it(tm
     sizes = [p.numel() for p in named.values()]
     rows = [torch.cat([b.reshape(n, -1) for b in row], 1) for row, n in zip(blocks, sizes)]
     top = float(torch.linalg.eigvalsh(torch.cat(rows))[-1])
-    watch = ft.watch(model, loss=lambda: F.cross_entropy(model(x), Y), every=1, file=None, page=None)
+    watch = ft.watch(
+        model, loss=lambda: F.cross_entropy(model(x), Y), every=1, file=None, page=None
+    )
     for _ in range(40):
         model(x)
         watch.step()
@@ -146,13 +151,21 @@ def test_a_limit_is_only_said_of_steps_that_are_unstable_beyond_it():
     optimiser = torch.optim.SGD(groups, lr=0.1)
     _, limit = stability_limit(optimiser)
     assert limit is not None
-    for _ in range(100):  # the sharpness 15 is beyond 2/1, but the steep direction has the small step
+    for _ in range(
+        100
+    ):  # the sharpness 15 is beyond 2/1, but the steep direction has the small step
         optimiser.zero_grad()
         (flat**2 / 2 + 15 * steep**2 / 2).sum().backward()
         optimiser.step()
     assert steep.abs().item() < 1e-9 and limit >= 15
-    assert stability_limit(torch.optim.SGD([steep], lr=0.1, weight_decay=3.0))[1] == pytest.approx(17)
-    for other in ({"momentum": 0.9, "dampening": 0.5}, {"maximize": True}, {"momentum": 0.9, "nesterov": True}):
+    assert stability_limit(torch.optim.SGD([steep], lr=0.1, weight_decay=3.0))[1] == pytest.approx(
+        17
+    )
+    for other in (
+        {"momentum": 0.9, "dampening": 0.5},
+        {"maximize": True},
+        {"momentum": 0.9, "nesterov": True},
+    ):
         assert stability_limit(torch.optim.SGD([steep], lr=0.1, **other))[1] is None
 
 
@@ -185,13 +198,19 @@ def test_fit_takes_the_same_steps_when_it_is_watched(tmp_path):
         assert np.array_equal(mine.weight, his.weight)
     last = watch.observations[-1]
     hidden = np.maximum(
-        x @ watched.network.description.layers[0].weight.T + watched.network.description.layers[0].bias, 0
+        x @ watched.network.description.layers[0].weight.T
+        + watched.network.description.layers[0].bias,
+        0,
     )
-    assert last.step == 20 and last.limit == 200 and last.dead["ReLU 1"] == np.mean(hidden.max(0) <= 0)
+    assert (
+        last.step == 20 and last.limit == 200 and last.dead["ReLU 1"] == np.mean(hidden.max(0) <= 0)
+    )
     from ftheta.spectra.objective import Objective
 
     matrix = Objective.of(watched.network, data).hessian().dense()
-    assert last.sharpness is not None and last.sharpness <= np.linalg.eigvalsh(matrix)[-1] * (1 + 1e-9)
+    assert last.sharpness is not None and last.sharpness <= np.linalg.eigvalsh(matrix)[-1] * (
+        1 + 1e-9
+    )
 
 
 def test_a_callback_of_lightning_watches_its_module(tmp_path, monkeypatch):

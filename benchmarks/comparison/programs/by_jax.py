@@ -81,7 +81,9 @@ def ode_gradient(work: Work) -> Run:
     @jax.jit
     @jax.grad
     def slope(p: Any, x: Any) -> Any:
-        found: Any = diffrax.diffeqsolve(term, diffrax.Dopri5(), 0.0, 1.0, None, x, p, stepsize_controller=control)
+        found: Any = diffrax.diffeqsolve(
+            term, diffrax.Dopri5(), 0.0, 1.0, None, x, p, stepsize_controller=control
+        )
         return jnp.sum(found.ys[0] ** 2)
 
     p = [jnp.asarray(w) for w in take(work, "p")]
@@ -97,7 +99,9 @@ def entropic_transport(work: Work) -> Run:
 
     @jax.jit
     def solve(x: Any, y: Any) -> Any:
-        return solver(linear_problem.LinearProblem(pointcloud.PointCloud(x, y, epsilon=work["epsilon"]))).reg_ot_cost
+        return solver(
+            linear_problem.LinearProblem(pointcloud.PointCloud(x, y, epsilon=work["epsilon"]))
+        ).reg_ot_cost
 
     return lambda: jax.block_until_ready(solve(work["x"], work["y"]))
 

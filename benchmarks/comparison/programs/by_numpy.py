@@ -24,7 +24,9 @@ def pot_entropic(work: Work) -> Run:
 
     def run() -> Any:
         C = ot.dist(work["x"], work["y"])
-        return ot.sinkhorn2(weights, weights, C, epsilon, method="sinkhorn_log", stopThr=1e-6, numItermax=20_000)
+        return ot.sinkhorn2(
+            weights, weights, C, epsilon, method="sinkhorn_log", stopThr=1e-6, numItermax=20_000
+        )
 
     return run
 
@@ -79,7 +81,13 @@ def sklearn_training(work: Work) -> Run:
     y = work["y"].astype(np.float32).ravel()
     epochs = max(1, round(int(work["steps"]) * 64 / len(x)))
     hidden = tuple(W.shape[0] for W in take(work, "p")[:-2:2])
-    options: dict[str, Any] = {"batch_size": 64, "max_iter": epochs, "tol": 0.0, "alpha": 0.0, "random_state": 0}
+    options: dict[str, Any] = {
+        "batch_size": 64,
+        "max_iter": epochs,
+        "tol": 0.0,
+        "alpha": 0.0,
+        "random_state": 0,
+    }
 
     def run() -> Any:
         net = MLPRegressor(hidden_layer_sizes=hidden, n_iter_no_change=epochs + 1, **options)
@@ -92,5 +100,13 @@ if __name__ == "__main__":
     import warnings
 
     warnings.simplefilter("ignore")
-    methods = (pot_exact, pot_entropic, pot_line, scipy_line, scipy_assignment, relucent, sklearn_training)
+    methods = (
+        pot_exact,
+        pot_entropic,
+        pot_line,
+        scipy_line,
+        scipy_assignment,
+        relucent,
+        sklearn_training,
+    )
     serve({f.__name__: f for f in methods})

@@ -71,11 +71,17 @@ def curvlinops(work: Work) -> Run:
     net, x, y = _hessian_data(work)
     params = list(net.parameters())
     tolerance: Any = 1e-3
-    mean = torch.nn.MSELoss(reduction="mean")  # over entries: times the number of outputs it is the loss of the others
+    # over entries: times the number of outputs it is the loss of the others
+    mean = torch.nn.MSELoss(reduction="mean")
 
     def run() -> Any:
-        operator = HessianLinearOperator(net, mean, params, [(x, y)], check_deterministic=False).to_scipy()
-        return np.sort(eigsh(operator, 5, which="LA", tol=tolerance, return_eigenvectors=False))[::-1] * y.shape[1]
+        operator = HessianLinearOperator(
+            net, mean, params, [(x, y)], check_deterministic=False
+        ).to_scipy()
+        return (
+            np.sort(eigsh(operator, 5, which="LA", tol=tolerance, return_eigenvectors=False))[::-1]
+            * y.shape[1]
+        )
 
     return run
 
@@ -93,12 +99,16 @@ def scipy_eigsh(work: Work) -> Run:
 
     def multiply(v: Any) -> Any:
         parts = torch.split(torch.from_numpy(np.ravel(v)), sizes)
-        moved = jvp(slope, (params,), (tuple(a.reshape(p.shape) for a, p in zip(parts, params)),))[1]
+        moved = jvp(slope, (params,), (tuple(a.reshape(p.shape) for a, p in zip(parts, params)),))[
+            1
+        ]
         return torch.cat([m.reshape(-1) for m in moved]).detach().numpy()
 
     operator: Any = LinearOperator((sum(sizes),) * 2, matvec=multiply, dtype=np.float64)  # type: ignore[call-arg]
     tolerance: Any = 1e-3
-    return lambda: np.sort(eigsh(operator, 5, which="LA", tol=tolerance, return_eigenvectors=False))[::-1]
+    return lambda: np.sort(
+        eigsh(operator, 5, which="LA", tol=tolerance, return_eigenvectors=False)
+    )[::-1]
 
 
 def pyhessian(work: Work) -> Run:
@@ -140,7 +150,9 @@ def entropic_transport(work: Work) -> Run:
 
     x = torch.tensor(work["x"])
     y = torch.tensor(work["y"])
-    loss = SamplesLoss("sinkhorn", p=2, blur=float(work["epsilon"] / 2) ** 0.5, debias=False, scaling=0.99)
+    loss = SamplesLoss(
+        "sinkhorn", p=2, blur=float(work["epsilon"] / 2) ** 0.5, debias=False, scaling=0.99
+    )
     return lambda: 2 * loss(x, y)
 
 
@@ -153,7 +165,9 @@ def box_bounds(work: Work) -> Run:
 
     def run() -> Any:
         with torch.no_grad():
-            return bounded.compute_bounds(x=(BoundedTensor(points, box),), method="CROWN", bound_upper=False)[0]
+            return bounded.compute_bounds(
+                x=(BoundedTensor(points, box),), method="CROWN", bound_upper=False
+            )[0]
 
     return run
 

@@ -44,14 +44,22 @@ def gram_products(work: Work) -> Run:
     """Of a dense network: activations and gradients of every layer with themselves, in NumPy."""
     n = len(work["x"])
     weights = take(work, "p")[::2]
-    sizes = [weights[0].shape[1], *[W.shape[0] for W in weights[:-1]], *[W.shape[0] for W in weights[:-1]]]
+    sizes = [
+        weights[0].shape[1],
+        *[W.shape[0] for W in weights[:-1]],
+        *[W.shape[0] for W in weights[:-1]],
+    ]
     arrays = [np.random.default_rng(k).normal(size=(n, size)) for k, size in enumerate(sizes)]
     return lambda: sum(A @ A.T for A in arrays)
 
 
 def hessian_eigenvalues(work: Work) -> Run:
-    objective = Objective.of(_perceptron(work, "tanh"), (work["x"], work["y"]), "squared", dtype=np.float64)
-    return lambda: np.sort(extremes(objective.hessian(), 5, "largest", tol=1e-3, products=2000).largest.values)[::-1]
+    objective = Objective.of(
+        _perceptron(work, "tanh"), (work["x"], work["y"]), "squared", dtype=np.float64
+    )
+    return lambda: np.sort(
+        extremes(objective.hessian(), 5, "largest", tol=1e-3, products=2000).largest.values
+    )[::-1]
 
 
 def exact_transport(work: Work) -> Run:
@@ -102,7 +110,9 @@ def box_bounds(work: Work) -> Run:
         frame, _ = enclose(net, Inputs(x - radius, x + radius))
         last = frame.last
         start = Start(np.ascontiguousarray(last.weight), last.bias.copy(), last.error.copy())
-        return bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, net.widths[-1]))
+        return bound_below(
+            frame.inputs, frame.layers, start, plain_lines(frame.layers, net.widths[-1])
+        )
 
     return lambda: np.array([bound(x) for x in work["x"]])
 
@@ -110,7 +120,13 @@ def box_bounds(work: Work) -> Run:
 def training(work: Work) -> Run:
     net = _perceptron(work, "relu")
     steps = int(work["steps"])
-    options: dict[str, Any] = {"step": 1e-3, "steps": steps, "batch": 64, "dtype": np.float32, "progress": False}
+    options: dict[str, Any] = {
+        "step": 1e-3,
+        "steps": steps,
+        "batch": 64,
+        "dtype": np.float32,
+        "progress": False,
+    }
     return lambda: fit(net, (work["x"], work["y"]), "squared", "adam", **options).history.loss[-1]
 
 

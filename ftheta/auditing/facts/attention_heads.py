@@ -53,9 +53,23 @@ def attention_heads(net: Network, rng: np.random.Generator) -> Part:
     of_them = f"of {len(heads)}; {told}"
     facts = [
         Fact("attention heads", Enclosure.exact(len(heads)), f"in {len(attention.heads)} layers"),
-        Fact("heads that average all tokens", Enclosure.measured(len(uniform), samples=n), of_them, "uniform_heads"),
-        Fact("heads that look at their own token", Enclosure.measured(len(diagonal), samples=n), of_them),
-        Fact("pairs of heads that are copies", Enclosure.measured(len(copies), samples=n), of_them, "copied_heads"),
+        Fact(
+            "heads that average all tokens",
+            Enclosure.measured(len(uniform), samples=n),
+            of_them,
+            "uniform_heads",
+        ),
+        Fact(
+            "heads that look at their own token",
+            Enclosure.measured(len(diagonal), samples=n),
+            of_them,
+        ),
+        Fact(
+            "pairs of heads that are copies",
+            Enclosure.measured(len(copies), samples=n),
+            of_them,
+            "copied_heads",
+        ),
         *_token_facts(seen, told),
     ]
     findings = (*_judge_heads(heads, uniform, copies, n), *_judge_clusters(seen, n))
@@ -79,7 +93,11 @@ def _measure_heads(layer: int, seen: list) -> list[_Head]:
         alone = (each > 0).sum(-1) < 2  # a first token that sees itself alone
         spread = float(entropy[~alone].mean()) if (~alone).any() else 0.0
         square = each.shape[1] == each.shape[2]
-        own = float(np.diagonal(each, axis1=1, axis2=2)[~alone].mean()) if square and (~alone).any() else 0.0
+        own = (
+            float(np.diagonal(each, axis1=1, axis2=2)[~alone].mean())
+            if square and (~alone).any()
+            else 0.0
+        )
         found.append(_Head(layer + 1, k + 1, spread, own, weights[k]))
     return found
 
@@ -116,7 +134,9 @@ def _cosines(seen: list) -> list[float]:
 
 def _ranks(seen: list) -> list[float]:
     layers = range(len(seen[0]))
-    return [float(np.mean([effective_rank(t, centred=False) for t in _tokens(seen, k)])) for k in layers]
+    return [
+        float(np.mean([effective_rank(t, centred=False) for t in _tokens(seen, k)])) for k in layers
+    ]
 
 
 def _token_facts(seen: list, told: str) -> list[Fact]:
@@ -126,21 +146,37 @@ def _token_facts(seen: list, told: str) -> list[Fact]:
     tokens = seen[0][-1][2].shape[1]
     return [
         Fact(
-            "mean cosine of two tokens behind the last attention", Enclosure.measured(cosine, samples=n), told, "cosine"
+            "mean cosine of two tokens behind the last attention",
+            Enclosure.measured(cosine, samples=n),
+            told,
+            "cosine",
         ),
-        Fact("effective rank of the tokens there", Enclosure.measured(rank, samples=n), f"{tokens} tokens; {told}"),
+        Fact(
+            "effective rank of the tokens there",
+            Enclosure.measured(rank, samples=n),
+            f"{tokens} tokens; {told}",
+        ),
     ]
 
 
-def _judge_heads(heads: list[_Head], uniform: list[str], copies: list, n: int) -> tuple[AuditFinding, ...]:
+def _judge_heads(
+    heads: list[_Head], uniform: list[str], copies: list, n: int
+) -> tuple[AuditFinding, ...]:
     spare = {*uniform, *(second for _, second in copies)}
     says = (
         f"{len(spare)} of {len(heads)} attention heads add little: {len(uniform)} average all tokens, "
         f"{len({second for _, second in copies})} repeat another head ({', '.join(sorted(spare)[:8])})."
     )
     if not spare:
-        says = f"None of the {len(heads)} attention heads averages all tokens or repeats another head."
-    return judge("idle-heads", Enclosure.measured(len(spare), samples=n), says, judged_by=len(spare) / len(heads))
+        says = (
+            f"None of the {len(heads)} attention heads averages all tokens or repeats another head."
+        )
+    return judge(
+        "idle-heads",
+        Enclosure.measured(len(spare), samples=n),
+        says,
+        judged_by=len(spare) / len(heads),
+    )
 
 
 def _judge_clusters(seen: list, n: int) -> tuple[AuditFinding, ...]:
@@ -152,7 +188,11 @@ def _judge_clusters(seen: list, n: int) -> tuple[AuditFinding, ...]:
 def _table(heads: list[_Head], uniform: list[str], diagonal: list[str]) -> Table:
     rows = []
     for head in heads[:SHOWN]:
-        kinds = [word for word, names in (("uniform", uniform), ("diagonal", diagonal)) if head.name in names]
+        kinds = [
+            word
+            for word, names in (("uniform", uniform), ("diagonal", diagonal))
+            if head.name in names
+        ]
         rows.append((head.layer, head.number, head.spread, head.own, ", ".join(kinds) or "–"))
     columns = ("layer", "head", "entropy ÷ largest", "weight on itself", "kind")
     return Table("attention heads", columns, tuple(rows))
@@ -174,10 +214,23 @@ def _head_picture(heads: list[_Head]) -> tuple[Heatmap, ...]:
     if rows > MOST_TOKENS or len({head.weights.shape for head in heads}) > 1:
         return ()
     layers = sorted({head.layer for head in heads})[:8]
-    lines = [[np.pad(head.weights, 1) for head in heads if head.layer == layer][:8] for layer in layers]
+    lines = [
+        [np.pad(head.weights, 1) for head in heads if head.layer == layer][:8] for layer in layers
+    ]
     widest = max(map(len, lines))
     blank = np.zeros_like(lines[0][0])
-    whole = np.concatenate([np.concatenate(line + [blank] * (widest - len(line)), axis=1) for line in lines])
+    whole = np.concatenate(
+        [np.concatenate(line + [blank] * (widest - len(line)), axis=1) for line in lines]
+    )
     height, width = whole.shape
     title = "mean attention of every head, a line per layer"
-    return (Heatmap(title, Axis("key"), Axis("query"), whole[::-1], (0.0, float(width), 0.0, float(height)), "weight"),)
+    return (
+        Heatmap(
+            title,
+            Axis("key"),
+            Axis("query"),
+            whole[::-1],
+            (0.0, float(width), 0.0, float(height)),
+            "weight",
+        ),
+    )

@@ -38,21 +38,36 @@ def best_linear_code(net: Network, rng: np.random.Generator) -> Part:
     n = len(tested)
     facts = (
         Fact("latent dimension (narrowest layer)", Enclosure.exact(width), "", "latent_dimension"),
-        Fact("reconstruction error", found.know(float(own.mean())), f"mean square, {found.told}", "reconstruction"),
+        Fact(
+            "reconstruction error",
+            found.know(float(own.mean())),
+            f"mean square, {found.told}",
+            "reconstruction",
+        ),
         Fact(
             f"error of PCA with {width} directions",
             Enclosure.measured(float(rival.mean()), samples=n),
             f"{n:,} rows, fitted to {len(fitted_on):,} {source}",
             "pca_error",
         ),
-        Fact("share of the variance that is kept", found.know(1 - float(own.mean()) / spread), found.told),
-        Fact("p-value, network against PCA", Enclosure.measured(p, samples=n), f"sign-flip test, {n:,} rows"),
+        Fact(
+            "share of the variance that is kept",
+            found.know(1 - float(own.mean()) / spread),
+            found.told,
+        ),
+        Fact(
+            "p-value, network against PCA",
+            Enclosure.measured(p, samples=n),
+            f"sign-flip test, {n:,} rows",
+        ),
     )
     charts = _pictures(net, found, x, linear, directions, width)
     return Part(facts, charts=charts, findings=_compare(own[tested], rival, width, p))
 
 
-def _part_rows(net: Network, x: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, str]:
+def _part_rows(
+    net: Network, x: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, str]:
     """The rows that PCA is fitted to, the numbers of those that it is tested on, and where the first come from.
 
     Without rows of training it is one half and the other: on the rows that it is fitted to PCA is the best linear code
@@ -62,7 +77,9 @@ def _part_rows(net: Network, x: np.ndarray, rng: np.random.Generator) -> tuple[n
         few = rng.permutation(len(net.train_data))[:FITTED]
         return flatten(net.train_data.x[few]), np.arange(len(x)), "rows of training"
     if len(x) < LEAST:
-        raise SubjectError(f"This needs at least {LEAST} rows.", got=f"{len(x)}", remedy="give more rows")
+        raise SubjectError(
+            f"This needs at least {LEAST} rows.", got=f"{len(x)}", remedy="give more rows"
+        )
     tested, others = np.array_split(rng.permutation(len(x)), 2)
     return x[others], np.sort(tested), "other rows"
 
@@ -76,7 +93,11 @@ def _evaluate_reconstruction(net: Network, rng: np.random.Generator) -> Evaluati
         raise name_other_kind()
     refuse_infinite(found)
     if x.shape[1] > MOST_COLUMNS:
-        raise SubjectError("The inputs are too large for PCA.", got=f"{x.shape[1]:,} columns", remedy="smaller inputs")
+        raise SubjectError(
+            "The inputs are too large for PCA.",
+            got=f"{x.shape[1]:,} columns",
+            remedy="smaller inputs",
+        )
     return found
 
 
@@ -87,7 +108,9 @@ def _bottleneck(net: Network) -> int:
     try:
         chain = residual_chain(net.apply, net.params, net.input_shape)
     except GraphError as error:
-        raise SubjectError("The layers cannot be told.", got=str(error).splitlines()[0], remedy="none") from error
+        raise SubjectError(
+            "The layers cannot be told.", got=str(error).splitlines()[0], remedy="none"
+        ) from error
     return min(part.start.size for stage in chain.stages for part in stage.parts)
 
 
@@ -108,7 +131,12 @@ def _compare(own: np.ndarray, rival: np.ndarray, width: int, p: float) -> tuple[
 
 
 def _pictures(
-    net: Network, found: Evaluation, x: np.ndarray, linear: np.ndarray, directions: np.ndarray, width: int
+    net: Network,
+    found: Evaluation,
+    x: np.ndarray,
+    linear: np.ndarray,
+    directions: np.ndarray,
+    width: int,
 ) -> tuple[Curves | Heatmap, ...]:
     """Errors of PCA by dimension with this network beside, and some rows with both reconstructions."""
     centre = x.mean(0)

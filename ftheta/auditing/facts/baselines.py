@@ -34,7 +34,9 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
         return _regression_baselines(net, rng)
     found, classes = evaluate_classes(net, rng)
     if len(classes) < LEAST:
-        raise SubjectError("This needs at least ten labelled rows.", got=f"{len(classes)}", remedy="give more rows")
+        raise SubjectError(
+            "This needs at least ten labelled rows.", got=f"{len(classes)}", remedy="give more rows"
+        )
     _refuse_tokens(net)
     x = flatten(found.x)
     reference = _reference(net, rng)
@@ -62,13 +64,19 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
     rival = tried[best] == rows.y
     p = min(1.0, len(tried) * mcnemar(right, rival))  # the best of so many was chosen by these rows
     by = f"McNemar's exact test, corrected for {len(tried)} baselines; {ASSUMED}"
-    facts.append(Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=len(rows.y)), by))
+    facts.append(
+        Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=len(rows.y)), by)
+    )
     shares = (float(right.mean()), *(float((guess == rows.y).mean()) for guess in tried.values()))
-    chart = Bars("accuracy on the same rows", Axis("accuracy"), ("this network", *tried), ("",), (shares,))
+    chart = Bars(
+        "accuracy on the same rows", Axis("accuracy"), ("this network", *tried), ("",), (shares,)
+    )
     return Part(tuple(facts), charts=(chart,), findings=_compare(right, rival, best, p))
 
 
-def _part_rows(n: int, rng: np.random.Generator, *, keep_all: bool) -> tuple[np.ndarray, np.ndarray]:
+def _part_rows(
+    n: int, rng: np.random.Generator, *, keep_all: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of rows to test on, drawn at random, and of other rows to fit to: none where all are kept for tests.
 
     A model that is fitted to the rows it is tested on, be it to all but one, makes them depend on one another, and the
@@ -84,12 +92,16 @@ def _regression_baselines(net: Network, rng: np.random.Generator) -> Part:
     refuse_reconstruction(given)
     if len(given.errors) < LEAST:
         got = f"{len(given.errors)}"
-        raise SubjectError("This needs at least ten labelled rows.", got=got, remedy="give more rows")
+        raise SubjectError(
+            "This needs at least ten labelled rows.", got=got, remedy="give more rows"
+        )
     _refuse_tokens(net)
     x = flatten(given.found.x)
     if x.shape[1] > MOST_COLUMNS:
         got = f"{x.shape[1]:,} columns"
-        raise SubjectError("The inputs are too large for a linear model.", got=got, remedy="give fewer columns")
+        raise SubjectError(
+            "The inputs are too large for a linear model.", got=got, remedy="give fewer columns"
+        )
     reference = _fitted_reference(net, given.labels.shape[1], rng)
     source = "rows of training" if reference is not None else "other rows of the data"
     tested, fitted = _part_rows(len(x), rng, keep_all=reference is not None)
@@ -111,7 +123,9 @@ def _compare(right: np.ndarray, rival: np.ndarray, best: str, p: float) -> tuple
         says = f"It beats the best simple baseline, {best}: {accuracies}."
     else:
         says = f"No significant lead over a {best}: {accuracies}."
-    return judge("ahead-of-baselines", Enclosure.measured(lead, samples=n), says, basis, judged_by=p)
+    return judge(
+        "ahead-of-baselines", Enclosure.measured(lead, samples=n), says, basis, judged_by=p
+    )
 
 
 def label_errors(net: Network, rng: np.random.Generator) -> Part:
@@ -127,7 +141,11 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
     rows = Labelled(_on_one_scale(x, x), classes[few])
     n = len(rows.y)
     if n < 5 * NEIGHBOURS:
-        raise SubjectError("This needs more labelled rows.", got=f"{n}", remedy=f"give {5 * NEIGHBOURS} rows or more")
+        raise SubjectError(
+            "This needs more labelled rows.",
+            got=f"{n}",
+            remedy=f"give {5 * NEIGHBOURS} rows or more",
+        )
     guessed = found.guesses[few]
     votes = nearest_labels(rows, NEIGHBOURS)
     agree = (votes == guessed[:, None]).mean(1)
@@ -139,12 +157,28 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
     many = max(int(inside.sum()), 1)
     share = binomial_interval(wrong, many, 0.95)
     told = f"of {n:,} rows; {NEIGHBOURS} nearest rows, {percent(AGREE, 0)} of which agree with the network"
-    facts = (Fact("labels that look wrong", Enclosure.measured(len(doubted), samples=n), told, "label_errors"),)
+    facts = (
+        Fact(
+            "labels that look wrong",
+            Enclosure.measured(len(doubted), samples=n),
+            told,
+            "label_errors",
+        ),
+    )
     listed = [
-        (int(found.rows[few[i]]), found.name(int(rows.y[i])), found.name(int(guessed[i])), f"{percent(agree[i], 0)}")
+        (
+            int(found.rows[few[i]]),
+            found.name(int(rows.y[i])),
+            found.name(int(guessed[i])),
+            f"{percent(agree[i], 0)}",
+        )
         for i in doubted[np.argsort(-agree[doubted], kind="stable")][:SHOWN]
     ]
-    table = Table("labels that look wrong", ("row", "label", "network", "neighbours that agree"), tuple(listed))
+    table = Table(
+        "labels that look wrong",
+        ("row", "label", "network", "neighbours that agree"),
+        tuple(listed),
+    )
     counted = f"{len(doubted):,} of {n:,} labels look wrong ({percent(len(doubted) / n)})"
     says = f"{counted}: network and neighbours agree on another class."
     means = (
@@ -158,7 +192,9 @@ def label_errors(net: Network, rng: np.random.Generator) -> Part:
 
 def _refuse_tokens(net: Network) -> None:
     if takes_tokens(net):
-        raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
+        raise SubjectError(
+            "Token ids have no distances.", remedy="this is about inputs that are numbers"
+        )
 
 
 def _new_rows(net: Network, train: Dataset, rng: np.random.Generator) -> np.ndarray:
@@ -170,7 +206,11 @@ def _new_rows(net: Network, train: Dataset, rng: np.random.Generator) -> np.ndar
 def _reference(net: Network, rng: np.random.Generator) -> Labelled | None:
     """The rows of training, where they are known and labelled with the numbers of outputs."""
     train = net.train_data
-    classes = None if train is None or train.y is None else classes_of(net, train.y.reshape(len(train), -1))
+    classes = (
+        None
+        if train is None or train.y is None
+        else classes_of(net, train.y.reshape(len(train), -1))
+    )
     if train is None or classes is None:
         return None
     few = _new_rows(net, train, rng)

@@ -4,7 +4,18 @@ import numpy as np
 
 from ftheta.certify.behaviour.slopes import Signs, SlopeRules
 from ftheta.certify.neurons.bounding import bound_neurons
-from ftheta.logic import Axis, Basis, Chart, Curves, Enclosure, Fact, FthetaError, Series, SubjectError, Table
+from ftheta.logic import (
+    Axis,
+    Basis,
+    Chart,
+    Curves,
+    Enclosure,
+    Fact,
+    FthetaError,
+    Series,
+    SubjectError,
+    Table,
+)
 from ftheta.relu import ReluNetwork
 from ftheta.subjects import Dataset, Network
 
@@ -27,7 +38,11 @@ def monotone_and_convex(net: Network, rng: np.random.Generator) -> Part:
     outputs = int(np.prod(net.output_shape))
     if inputs > MOST_INPUTS or outputs > MOST_OUTPUTS:
         got = f"{inputs:,} inputs, {outputs:,} outputs"
-        raise SubjectError("The network is too large for slopes of every pair.", got=got, remedy="a smaller network")
+        raise SubjectError(
+            "The network is too large for slopes of every pair.",
+            got=got,
+            remedy="a smaller network",
+        )
     x, told = some_rows(net, affordable(net, 2e9, 16, ROWS), rng)
     facts = _parity_facts(net, x, told)
     data = net.data
@@ -44,8 +59,18 @@ def monotone_and_convex(net: Network, rng: np.random.Generator) -> Part:
     counted = lambda mask: no_better(Enclosure.exact(int(mask.sum())), basis)
     pairs = f"of {low.size:,} pairs of input and output; {told}"
     facts += [
-        Fact("slopes that are never negative (increasing)", counted((low >= 0) & (high > 0)), pairs, "increasing"),
-        Fact("slopes that are never positive (decreasing)", counted((high <= 0) & (low < 0)), pairs, "decreasing"),
+        Fact(
+            "slopes that are never negative (increasing)",
+            counted((low >= 0) & (high > 0)),
+            pairs,
+            "increasing",
+        ),
+        Fact(
+            "slopes that are never positive (decreasing)",
+            counted((high <= 0) & (low < 0)),
+            pairs,
+            "decreasing",
+        ),
         Fact("slopes that are zero (no dependence)", counted((low == 0) & (high == 0)), pairs),
         *_convexity_facts(form, states, basis, told),
     ]
@@ -63,7 +88,9 @@ def _parity_facts(net: Network, x: np.ndarray, told: str) -> list[Fact]:
     facts = []
     for word, gap in gaps.items():
         known = Enclosure.at_least(float(gap), samples=len(x))
-        note = f"{told}, relative to the largest output" + ("; none is seen" if gap <= ROUNDING else "")
+        note = f"{told}, relative to the largest output" + (
+            "; none is seen" if gap <= ROUNDING else ""
+        )
         facts.append(Fact(f"departure from an {word} function", known, note))
     return facts
 
@@ -78,7 +105,10 @@ def _enclose_slopes(
         is_open = step.rectified & (under < 0) & (above > 0)
         signs.append(Signs(~step.rectified | (under >= 0), is_open))
     at_inputs, *at_states = SlopeRules(form).enclose(np.eye(form.widths[-1]), signs)
-    states = [(slopes.low[:, sign.open], slopes.high[:, sign.open]) for slopes, sign in zip(at_states, signs)]
+    states = [
+        (slopes.low[:, sign.open], slopes.high[:, sign.open])
+        for slopes, sign in zip(at_states, signs)
+    ]
     return at_inputs.low, at_inputs.high, states
 
 
@@ -117,7 +147,11 @@ def _table(data: Dataset, low: np.ndarray, high: np.ndarray) -> Table:
         j, i = divmod(int(place), low.shape[1])
         ends = (float(low[j, i]), float(high[j, i]))
         rows.append((_name(data, i), j, *ends, _direction(*ends)))
-    return Table("slopes over the box of the data", ("input", "output", "at least", "at most", "proved"), tuple(rows))
+    return Table(
+        "slopes over the box of the data",
+        ("input", "output", "at least", "at most", "proved"),
+        tuple(rows),
+    )
 
 
 def _picture(data: Dataset, low: np.ndarray, high: np.ndarray) -> tuple[Chart, ...]:
@@ -125,7 +159,9 @@ def _picture(data: Dataset, low: np.ndarray, high: np.ndarray) -> tuple[Chart, .
     if len(low) != 1 or not 1 < low.shape[1] <= BARS:
         return ()
     number = np.arange(1, low.shape[1] + 1)
-    span = Series("slope over the box", number, (low[0] + high[0]) / 2, "bound", lo=low[0], hi=high[0])
+    span = Series(
+        "slope over the box", number, (low[0] + high[0]) / 2, "bound", lo=low[0], hi=high[0]
+    )
     zero = Series("0", [1, len(number)], [0.0, 0.0], "reference")
     names = ", ".join(data.columns)
     axis = Axis(f"input: {names}" if 0 < len(names) < 90 else "input, from the first")

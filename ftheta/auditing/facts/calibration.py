@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftheta.estimates import binomial_interval
-from ftheta.estimates.calibration import Reliability, calibration_test, fit_temperature, reliability, softmax
+from ftheta.estimates.calibration import (
+    Reliability,
+    calibration_test,
+    fit_temperature,
+    reliability,
+    softmax,
+)
 from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, Series
 from ftheta.subjects import Network
 
@@ -17,7 +23,8 @@ CONFIDENCE = 0.95
 LEVEL = 0.01  # of the test of calibration
 ROUNDING = 1e-4  # by which outputs that are probabilities may miss a sum of 1
 LEAST_LOG = -700.0
-COARSE = 0.1  # ECE that a calibrated network shows by chance, above which nothing is said of a good one
+# ECE that a calibrated network shows by chance, above which nothing is said of a good one
+COARSE = 0.1
 LEAST_ROWS = 30  # of a group in the diagram
 MOST_GROUPS = 10
 
@@ -44,19 +51,48 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     bins = reliability(given.top, given.right)
     test = calibration_test(given.top, given.right, rng)
     radius = bins.radius(CONFIDENCE)
-    interval = Enclosure(max(0.0, bins.error - radius), min(1.0, bins.error + radius), Basis.SAMPLED, n, CONFIDENCE)
+    interval = Enclosure(
+        max(0.0, bins.error - radius), min(1.0, bins.error + radius), Basis.SAMPLED, n, CONFIDENCE
+    )
     temperature = fit_temperature(given.logits, classes)
     mended = reliability(softmax(given.logits / temperature).max(1), given.right)
-    source = "of the outputs, which are probabilities" if given.are_given else "by softmax of the outputs"
+    source = (
+        "of the outputs, which are probabilities"
+        if given.are_given
+        else "by softmax of the outputs"
+    )
     told = f"{found.told}, {source}"
     facts = (
         Fact("expected calibration error (ECE), 15 bins", found.know(bins.error), told, "ece"),
-        Fact("ECE, interval", interval, "if the rows are independent; McDiarmid's inequality", "ece_interval"),
-        Fact("ECE to be expected of a calibrated network", Enclosure.measured(test.expected, samples=n), told),
+        Fact(
+            "ECE, interval",
+            interval,
+            "if the rows are independent; McDiarmid's inequality",
+            "ece_interval",
+        ),
+        Fact(
+            "ECE to be expected of a calibrated network",
+            Enclosure.measured(test.expected, samples=n),
+            told,
+        ),
         Fact("p-value of perfect calibration", Enclosure.measured(test.p, samples=n), told),
-        Fact("mean confidence", Enclosure.measured(float(given.top.mean()), samples=n), told, "mean_confidence"),
-        Fact("temperature of least cross-entropy", Enclosure.measured(temperature, samples=n), told, "temperature"),
-        Fact("ECE at that temperature", Enclosure.measured(mended.error, samples=n), f"{told}, fitted on these rows"),
+        Fact(
+            "mean confidence",
+            Enclosure.measured(float(given.top.mean()), samples=n),
+            told,
+            "mean_confidence",
+        ),
+        Fact(
+            "temperature of least cross-entropy",
+            Enclosure.measured(temperature, samples=n),
+            told,
+            "temperature",
+        ),
+        Fact(
+            "ECE at that temperature",
+            Enclosure.measured(mended.error, samples=n),
+            f"{told}, fitted on these rows",
+        ),
     )
     says = _describe(bins, given, test.p)
     beyond = max(bins.error - test.expected, 0.0) if test.p <= LEVEL else 0.0
@@ -97,8 +133,12 @@ def _diagram(given: _Confidences) -> Curves:
     groups = np.array_split(order, int(np.clip(len(order) // LEAST_ROWS, 1, MOST_GROUPS)))
     sure = [float(given.top[rows].mean()) for rows in groups]
     share = [float(given.right[rows].mean()) for rows in groups]
-    known = [binomial_interval(int(given.right[rows].sum()), len(rows), CONFIDENCE) for rows in groups]
+    known = [
+        binomial_interval(int(given.right[rows].sum()), len(rows), CONFIDENCE) for rows in groups
+    ]
     drawn = Series("right (95 %)", sure, share, lo=[e.lo for e in known], hi=[e.hi for e in known])
     ends = [sure[0], 1.0]
     diagonal = Series("calibrated", ends, ends, "reference")
-    return Curves("reliability diagram", Axis("confidence"), Axis("share of rows"), (drawn, diagonal))
+    return Curves(
+        "reliability diagram", Axis("confidence"), Axis("share of rows"), (drawn, diagonal)
+    )

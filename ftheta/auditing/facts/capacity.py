@@ -29,11 +29,17 @@ def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
     bounds rounded outward. With copies and unused neurons, what can be left out."""
     data = net.data
     if data is None:
-        raise SubjectError("This needs data.", got="no data", remedy="add --data: the box is the one around its rows")
+        raise SubjectError(
+            "This needs data.",
+            got="no data",
+            remedy="add --data: the box is the one around its rows",
+        )
     ensure_real_inputs(net)
     _, basis = piecewise_affine(net)
     rows = data.x.reshape(len(data), -1).astype(np.float64)
-    found = simplify(net, (rows.min(0).reshape(net.input_shape), rows.max(0).reshape(net.input_shape)))
+    found = simplify(
+        net, (rows.min(0).reshape(net.input_shape), rows.max(0).reshape(net.input_shape))
+    )
     dead = sum(map(len, found.dead))
     linear = sum(map(len, found.linear))
     before, after = (sum(form.widths[1:-1]) for form in (found.original, found.network))
@@ -42,11 +48,22 @@ def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
         told = f"{told}; {found.original.meaning}"
     counted = lambda count: no_better(Enclosure.exact(count), basis)
     facts = (
-        Fact("ReLUs proved dead on the box of the data", counted(dead), told, "proved_dead_neurons"),
-        Fact("ReLUs proved linear on the box of the data", counted(linear), told, "proved_linear_neurons"),
+        Fact(
+            "ReLUs proved dead on the box of the data", counted(dead), told, "proved_dead_neurons"
+        ),
+        Fact(
+            "ReLUs proved linear on the box of the data",
+            counted(linear),
+            told,
+            "proved_linear_neurons",
+        ),
         Fact("copies of other neurons there", counted(found.removed.copies), told),
-        Fact("neurons that can be left out there", counted(before - after), told, "removable_neurons"),
-        Fact("widths of an equal network on the box", "-".join(map(str, found.network.widths)), told),
+        Fact(
+            "neurons that can be left out there", counted(before - after), told, "removable_neurons"
+        ),
+        Fact(
+            "widths of an equal network on the box", "-".join(map(str, found.network.widths)), told
+        ),
     )
     says = (
         f"{before - after:,} of {before:,} neurons can be left out at no change on the box of the data "
@@ -55,7 +72,9 @@ def units_on_the_box(net: Network, rng: np.random.Generator) -> Part:
     value = counted(before - after)
     command = f"`ftheta simplify {net.name} --box {data.name} --out small.onnx` writes the smaller network"
     word = "proved" if basis is Basis.EXACT else "computed in float64"
-    return Part(facts, findings=judge("removable-neurons", value, says, f"{word}, {told}", remedy=command))
+    return Part(
+        facts, findings=judge("removable-neurons", value, says, f"{word}, {told}", remedy=command)
+    )
 
 
 def effective_rank(net: Network, rng: np.random.Generator) -> Part:
@@ -65,7 +84,9 @@ def effective_rank(net: Network, rng: np.random.Generator) -> Part:
     graph = trace(net.apply, net.params, net.example)
     nodes = [node for node in graph.nodes if is_activation(graph, node)]
     if not nodes and not table:
-        raise SubjectError("No layers were found.", got=f"{len(graph.nodes)} operations", remedy="give a network")
+        raise SubjectError(
+            "No layers were found.", got=f"{len(graph.nodes)} operations", remedy="give a network"
+        )
     if not nodes:
         return Part((Fact("matrices of weights", Enclosure.exact(len(table[0].rows))),), table)
     held = sum(node.outputs[0].size for node in nodes)
@@ -73,7 +94,10 @@ def effective_rank(net: Network, rng: np.random.Generator) -> Part:
     layers = _watch_layers(net, graph, nodes, x)
     ranks = [rank_of(layer) for layer in layers]
     names = [f"{k}: {node.label or node.primitive}" for k, node in enumerate(nodes, 1)]
-    rows = [(name, layer.shape[1], min(layer.shape), rank) for name, layer, rank in zip(names, layers, ranks)][:SHOWN]
+    rows = [
+        (name, layer.shape[1], min(layer.shape), rank)
+        for name, layer, rank in zip(names, layers, ranks)
+    ][:SHOWN]
     heads = ("activation", "units", "largest possible rank", "effective rank")
     here = Table(f"effective rank of activations, {told}", heads, tuple(rows))
     lowest = int(np.argmin(ranks))
@@ -96,7 +120,14 @@ def _weights_table(net: Network) -> tuple[Table, ...]:
         matrix = np.asarray(leaf, np.float64).reshape(len(leaf), -1)
         if min(matrix.shape) <= MOST_SIDE and len(rows) < SHOWN:
             size = "×".join(map(str, np.shape(leaf)))
-            rows.append((name_parameters(net, path), size, min(matrix.shape), rank_of(matrix, centred=False)))
+            rows.append(
+                (
+                    name_parameters(net, path),
+                    size,
+                    min(matrix.shape),
+                    rank_of(matrix, centred=False),
+                )
+            )
     heads = ("parameters", "shape", "largest possible rank", "effective rank")
     return (Table("effective rank of matrices of weights", heads, tuple(rows)),) if rows else ()
 
@@ -121,4 +152,12 @@ def _picture(names: list[str], layers: list[np.ndarray], ranks: list[float]) -> 
     most = [min(layer.shape) for layer in layers]
     titles = tuple(f"activation {name}" for name in names)
     groups = ("largest possible", "effective")
-    return (Bars("effective rank of the activations of each layer", Axis("rank"), titles, groups, (most, ranks)),)
+    return (
+        Bars(
+            "effective rank of the activations of each layer",
+            Axis("rank"),
+            titles,
+            groups,
+            (most, ranks),
+        ),
+    )

@@ -48,15 +48,21 @@ def receptive_field(net: Network, rng: np.random.Generator) -> Part:
     facts = (
         Fact("convolutions", Enclosure.exact(len(convolutions))),
         Fact("receptive field of the last convolution", " × ".join(map(str, last)), told),
-        Fact("its share of the input, smallest axis", Enclosure.equal(share), told, "receptive_field"),
+        Fact(
+            "its share of the input, smallest axis", Enclosure.equal(share), told, "receptive_field"
+        ),
         *_stencil_facts(filters),
     )
     whole = " × ".join(map(str, sizes))
     seen = "all" if share == 1 else " × ".join(map(str, last))
     says = f"A unit of the last convolution sees {seen} of the {whole} input."
-    findings = judge("receptive-field", value, says, "exact, from the windows of the program", judged_by=share)
+    findings = judge(
+        "receptive-field", value, says, "exact, from the windows of the program", judged_by=share
+    )
     charts = (_picture(widths, sizes), *_filter_picture(filters))
-    return Part(facts, (_table(convolutions, widths),), charts, (*findings, *_judge_filters(filters)))
+    return Part(
+        facts, (_table(convolutions, widths),), charts, (*findings, *_judge_filters(filters))
+    )
 
 
 def _convolutions(graph: Graph) -> list[Node]:
@@ -96,7 +102,9 @@ def _trace_fields(graph: Graph) -> dict[int, tuple[_Field, ...]]:
             strides = list(node.params["window_strides"])
             moved = [k for k, w in enumerate(windows) if w > 1 or strides[k] > 1][-len(here) :]
             if len(moved) == len(here):
-                here = tuple(field.behind(windows[k], strides[k], 1) for field, k in zip(here, moved))
+                here = tuple(
+                    field.behind(windows[k], strides[k], 1) for field, k in zip(here, moved)
+                )
         if here is not None:
             fields |= {slot.id: here for slot in node.outputs}
     return fields
@@ -124,7 +132,11 @@ def _stencil_facts(filters: np.ndarray) -> tuple[Fact, ...]:
             Enclosure.exact(int((balance < DERIVATIVE).sum())),
             told,
         ),
-        Fact("stencils that are averages (weights of one sign)", Enclosure.exact(int((balance > MEAN).sum())), told),
+        Fact(
+            "stencils that are averages (weights of one sign)",
+            Enclosure.exact(int((balance > MEAN).sum())),
+            told,
+        ),
     )
 
 
@@ -133,7 +145,9 @@ def _judge_filters(filters: np.ndarray) -> tuple[AuditFinding, ...]:
     norms = np.linalg.norm(filters.reshape(len(filters), -1), axis=1)
     idle = int((norms < 0.01 * norms.max(initial=0.0)).sum())
     says = f"{idle} of {len(filters)} filters of the first convolution are next to zero (below 1 % of the largest)."
-    return judge("idle-filters", Enclosure.exact(idle), says, "exact", judged_by=idle / len(filters))
+    return judge(
+        "idle-filters", Enclosure.exact(idle), says, "exact", judged_by=idle / len(filters)
+    )
 
 
 def _table(convolutions: list[Node], widths: list[tuple[int, ...]]) -> Table:
@@ -142,12 +156,21 @@ def _table(convolutions: list[Node], widths: list[tuple[int, ...]]) -> Table:
         size = "×".join(map(str, (node.inputs[1].shape[axis] for axis in _axes(node)[1])))
         strides = "×".join(map(str, node.params["window_strides"]))
         rows.append((k, size, strides, "×".join(map(str, _grid(node))), "×".join(map(str, width))))
-    return Table("convolutions", ("number", "filter", "stride", "its input", "receptive field"), tuple(rows[:SHOWN]))
+    return Table(
+        "convolutions",
+        ("number", "filter", "stride", "its input", "receptive field"),
+        tuple(rows[:SHOWN]),
+    )
 
 
 def _picture(widths: list[tuple[int, ...]], sizes: tuple[int, ...]) -> Curves:
     number = np.arange(1, len(widths) + 1)
-    field = Series("receptive field", number, [max(w) for w in widths], mark="points" if len(widths) < 3 else "line")
+    field = Series(
+        "receptive field",
+        number,
+        [max(w) for w in widths],
+        mark="points" if len(widths) < 3 else "line",
+    )
     whole = Series("input", [1, max(2, len(widths))], [max(sizes)] * 2, "reference")
     title = "receptive field of each convolution, in entries of the input"
     return Curves(title, Axis("convolution"), Axis("entries"), (field, whole))
@@ -165,4 +188,8 @@ def _filter_picture(filters: np.ndarray) -> tuple[Heatmap, ...]:
     whole = np.concatenate(lines)
     height, width = whole.shape
     title = "filters of the first convolution, each over its largest weight"
-    return (Heatmap(title, Axis(), Axis(), whole[::-1], (0.0, float(width), 0.0, float(height)), "weight"),)
+    return (
+        Heatmap(
+            title, Axis(), Axis(), whole[::-1], (0.0, float(width), 0.0, float(height)), "weight"
+        ),
+    )

@@ -64,7 +64,11 @@ def _layers(description: Description) -> Table:
         for k, layer in enumerate(description.layers, 1)
         for W in (layer.weight,)
     ]
-    return Table("layers", ("layer", "size", "activation", "parameters", "weights ≠ 0", "largest weight"), tuple(rows))
+    return Table(
+        "layers",
+        ("layer", "size", "activation", "parameters", "weights ≠ 0", "largest weight"),
+        tuple(rows),
+    )
 
 
 def _arrays(leaves: list) -> Table:
@@ -79,7 +83,11 @@ def _arrays(leaves: list) -> Table:
         for path, leaf in leaves[:MOST_ROWS]
     ]
     more = f", the first {MOST_ROWS} of {len(leaves)}" if len(leaves) > MOST_ROWS else ""
-    return Table(f"arrays of parameters{more}", ("array", "shape", "parameters", "≠ 0", "largest"), tuple(rows))
+    return Table(
+        f"arrays of parameters{more}",
+        ("array", "shape", "parameters", "≠ 0", "largest"),
+        tuple(rows),
+    )
 
 
 def name_of_array(path: tuple) -> str:

@@ -19,7 +19,10 @@ ROWS = (4, 256)  # at least, at most
 PRODUCTS = (10, 120)
 A_PRODUCT = 2e8  # multiplications, about
 WORK = 1e10  # of all products
-KEYS = {"largest stable step of gradient descent": "stable_step", "largest eigenvalue of the Hessian": "sharpness"}
+KEYS = {
+    "largest stable step of gradient descent": "stable_step",
+    "largest eigenvalue of the Hessian": "sharpness",
+}
 FEW_PRODUCTS = 8  # of a large network
 LOOSE = 0.05  # relative residual of its largest eigenvalue
 MEMORY = 1 << 30  # bytes of the vectors that Lanczos keeps
@@ -56,7 +59,9 @@ def curvature_of_the_loss(net: Network, rng: np.random.Generator) -> Part:
         known["PL ratio, assuming L* = 0"] = Enclosure.equal(norm**2 / 2 / value)
     facts = [Fact(name, number, told, KEYS.get(name, "")) for name, number in known.items()]
     if not ends.converged:
-        facts.append(Fact("eigenvalues", f"{ends.products} products with the Hessian were not enough", told))
+        facts.append(
+            Fact("eigenvalues", f"{ends.products} products with the Hessian were not enough", told)
+        )
     return Part(tuple(facts))
 
 
@@ -64,14 +69,23 @@ def _curvature_of_large(net: Network, rng: np.random.Generator) -> Part:
     """The largest eigenvalue from below, by a few products in float32."""
     known = loss_gradients(net)
     operator, rows = large_hessian(net)
-    ends = extremes(operator, k=1, ends="largest", tol=LOOSE, products=FEW_PRODUCTS, basis=FEW_PRODUCTS, rng=rng)
+    ends = extremes(
+        operator, k=1, ends="largest", tol=LOOSE, products=FEW_PRODUCTS, basis=FEW_PRODUCTS, rng=rng
+    )
     top = float(ends.largest.values[0])
     told = f"{ends.products} products with the Hessian of the loss on {rows} rows, float32"
-    norm = float(np.sqrt(sum(np.sum(np.square(leaf)) for leaf in jax.tree.leaves(known.by_parameters))))
+    norm = float(
+        np.sqrt(sum(np.sum(np.square(leaf)) for leaf in jax.tree.leaves(known.by_parameters)))
+    )
     facts = [
         Fact("loss", Enclosure.measured(known.loss, samples=len(known.x)), known.told),
         Fact("norm of the gradient", Enclosure.measured(norm, samples=len(known.x)), known.told),
-        Fact("largest eigenvalue of the Hessian", Enclosure.at_least(top, samples=ends.products), told, "sharpness"),
+        Fact(
+            "largest eigenvalue of the Hessian",
+            Enclosure.at_least(top, samples=ends.products),
+            told,
+            "sharpness",
+        ),
     ]
     if top > 0:
         step = Enclosure(0.0, 2 / top, Basis.SAMPLED, ends.products)
@@ -85,4 +99,10 @@ def _effort(objective: Objective, each: int) -> dict[str, Any]:
     rows = len(objective.examples)
     products = int(np.clip(WORK / (each * rows), *PRODUCTS))
     vectors = int(np.clip(MEMORY / (8 * size), 6, 48))
-    return {"k": 1, "ends": "both", "tol": 1e-3, "products": products, "basis": min(vectors, max(size - 1, 1))}
+    return {
+        "k": 1,
+        "ends": "both",
+        "tol": 1e-3,
+        "products": products,
+        "basis": min(vectors, max(size - 1, 1)),
+    }

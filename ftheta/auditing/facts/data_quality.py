@@ -36,7 +36,9 @@ def columns(net: Network, rng: np.random.Generator) -> Part:
         findings = (*findings, *said)
     if not facts:
         raise SubjectError(
-            "Nothing is to be said of columns of token ids.", got="no classes", remedy="add labels: `--labels`"
+            "Nothing is to be said of columns of token ids.",
+            got="no classes",
+            remedy="add labels: `--labels`",
         )
     return Part(tuple(facts), charts=charts, findings=findings)
 
@@ -58,15 +60,24 @@ def _columns_of(net: Network, data: Dataset, told: str) -> tuple[list[Fact], tup
     ratio = float(spread.max() / spread.min()) if len(spread) else 1.0
     d = x.shape[1]
     verb = "repeats" if len(repeated) == 1 else "repeat"
-    counts = (Enclosure.exact(len(constant)), Enclosure.equal(len(repeated)), Enclosure.equal(ratio))
+    counts = (
+        Enclosure.exact(len(constant)),
+        Enclosure.equal(len(repeated)),
+        Enclosure.equal(ratio),
+    )
     facts = [
         Fact("constant columns", counts[0], f"of {d:,}; {told}", "constant_columns"),
-        Fact("columns that repeat another one", counts[1], f"of {d:,}; {some}", "collinear_columns"),
+        Fact(
+            "columns that repeat another one", counts[1], f"of {d:,}; {some}", "collinear_columns"
+        ),
         Fact("largest ÷ smallest standard deviation of a column", counts[2], some, "column_scales"),
     ]
     dependent = _dependent_columns(x, int((np.ptp(x, axis=0) == 0).sum()), len(repeated))
-    facts.append(Fact("columns that others add up to", Enclosure.equal(dependent), some, "dependent_columns"))
-    is_known = net.description is not None  # else something may scale the columns before the first layer
+    facts.append(
+        Fact("columns that others add up to", Enclosure.equal(dependent), some, "dependent_columns")
+    )
+    # else something may scale the columns before the first layer
+    is_known = net.description is not None
     findings = (
         *judge(
             "dependent-columns", Enclosure.equal(dependent),
@@ -128,7 +139,9 @@ def _list(data: Dataset, columns: np.ndarray) -> str:
     return ", ".join(names) + (", …" if len(columns) > SHOWN else "")
 
 
-def _balance(data: Dataset, classes: np.ndarray, told: str) -> tuple[Fact, tuple, tuple[Chart, ...]]:
+def _balance(
+    data: Dataset, classes: np.ndarray, told: str
+) -> tuple[Fact, tuple, tuple[Chart, ...]]:
     """How much larger the largest class is than the smallest that is met."""
     met, counts = np.unique(classes, return_counts=True)
     ratio = Enclosure.equal(float(counts.max() / counts.min()))
@@ -138,7 +151,11 @@ def _balance(data: Dataset, classes: np.ndarray, told: str) -> tuple[Fact, tuple
     fact = Fact("rows of the largest ÷ the smallest class", ratio, told, "imbalance")
     names = tuple(name(int(k)) for k in met)
     chart = Bars("rows of each class", Axis("rows"), names, ("",), (tuple(counts.tolist()),))
-    return fact, judge("imbalance", ratio, says, f"exact, {told}"), (chart,) if len(met) <= MOST_BARS else ()
+    return (
+        fact,
+        judge("imbalance", ratio, says, f"exact, {told}"),
+        (chart,) if len(met) <= MOST_BARS else (),
+    )
 
 
 def duplicates(net: Network, rng: np.random.Generator) -> Part:
@@ -165,7 +182,9 @@ def duplicates(net: Network, rng: np.random.Generator) -> Part:
     return Part(tuple(facts), tables, findings=findings)
 
 
-def _judge_conflicts(group: np.ndarray, y: np.ndarray, clashing: np.ndarray, told: str) -> tuple[list[Fact], tuple]:
+def _judge_conflicts(
+    group: np.ndarray, y: np.ndarray, clashing: np.ndarray, told: str
+) -> tuple[list[Fact], tuple]:
     """Equal rows of different classes, and the error that no classifier can avoid on them."""
     n = len(y)
     found = Enclosure.exact(len(clashing))
@@ -175,23 +194,36 @@ def _judge_conflicts(group: np.ndarray, y: np.ndarray, clashing: np.ndarray, tol
     floor = n - int(counts.max(1).sum())
     facts = [
         Fact("rows with a twin that has another label", found, told, "conflicting_labels"),
-        Fact("noise floor: error of any classifier on these rows", Enclosure.equal(floor / n), told, "noise_floor"),
+        Fact(
+            "noise floor: error of any classifier on these rows",
+            Enclosure.equal(floor / n),
+            told,
+            "noise_floor",
+        ),
     ]
     says = f"{len(clashing):,} of {n:,} rows have a twin with another label ({percent(len(clashing) / n)})."
     means = f"Any classifier is wrong on {floor:,} of these rows at least." if floor else ""
     share = len(clashing) / n
-    return facts, judge("conflicting-labels", found, says, f"exact, {told}", judged_by=share, means=means)
+    return facts, judge(
+        "conflicting-labels", found, says, f"exact, {told}", judged_by=share, means=means
+    )
 
 
-def _judge_noise(group: np.ndarray, y: np.ndarray, clashing: np.ndarray, told: str) -> tuple[list[Fact], tuple]:
+def _judge_noise(
+    group: np.ndarray, y: np.ndarray, clashing: np.ndarray, told: str
+) -> tuple[list[Fact], tuple]:
     """The squared error that no function of the inputs can avoid: the spread of the labels of equal rows."""
     n = len(y)
     sizes = np.bincount(group)
-    means = np.stack([np.bincount(group, column) / sizes for column in y.T.astype(np.float64)], axis=1)
+    means = np.stack(
+        [np.bincount(group, column) / sizes for column in y.T.astype(np.float64)], axis=1
+    )
     floor = float(((y - means[group]) ** 2).sum() / n)
     spread = float(((y - y.mean(0)) ** 2).sum(1).mean())
     value = Enclosure.equal(floor)
-    facts = [Fact("noise floor: squared error of any function on these rows", value, told, "noise_floor")]
+    facts = [
+        Fact("noise floor: squared error of any function on these rows", value, told, "noise_floor")
+    ]
     share = floor / spread if spread > 0 else 0.0
     says = (
         f"{len(clashing):,} of {n:,} rows have a twin with another label: no function of these inputs has a squared "
@@ -222,7 +254,11 @@ def _twins(data: Dataset, group: np.ndarray, clashing: np.ndarray) -> tuple[Tabl
     for g in list(dict.fromkeys(group[clashing].tolist()))[:SHOWN]:
         here = np.flatnonzero(group == g)[:SHOWN]
         rows.append((", ".join(map(str, here)), ", ".join(f"{y[i][0]:g}" for i in here)))
-    return (Table("equal rows with different labels", ("rows", "labels"), tuple(rows)),) if rows else ()
+    return (
+        (Table("equal rows with different labels", ("rows", "labels"), tuple(rows)),)
+        if rows
+        else ()
+    )
 
 
 def shared_rows(net: Network, rng: np.random.Generator) -> Part:
@@ -239,12 +275,17 @@ def shared_rows(net: Network, rng: np.random.Generator) -> Part:
     listed = ", ".join(map(str, np.flatnonzero(shared)[:SHOWN]))
     means = f"Rows {listed}{' …' if count > SHOWN else ''} are in both files." if count else ""
     findings = judge("shared-rows", value, says, f"exact, {told}", judged_by=count / n, means=means)
-    return Part((Fact("rows shared with the rows of training", value, told, "shared_rows"),), findings=findings)
+    return Part(
+        (Fact("rows shared with the rows of training", value, told, "shared_rows"),),
+        findings=findings,
+    )
 
 
 def _train_of(net: Network) -> Dataset:
     if net.train_data is None:
-        raise SubjectError("This needs the rows of training.", got="none", remedy="add --train with x and y")
+        raise SubjectError(
+            "This needs the rows of training.", got="none", remedy="add --train with x and y"
+        )
     return net.train_data
 
 
@@ -253,7 +294,9 @@ def two_samples(net: Network, rng: np.random.Generator) -> Part:
     data = _data_of(net)
     train = _train_of(net)
     if takes_tokens(net):
-        raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
+        raise SubjectError(
+            "Token ids have no distances.", remedy="this is about inputs that are numbers"
+        )
     some = [flatten(part.x[rng.permutation(len(part))[:TESTED]]) for part in (data, train)]
     spread = np.concatenate(some).std(0)
     scale = np.where(spread > 0, spread, 1.0)
@@ -266,4 +309,7 @@ def two_samples(net: Network, rng: np.random.Generator) -> Part:
     else:
         says = f"No shift between data and rows of training is seen (two-sample test, p = {test.p:.2g})."
     findings = judge("shift", value, says, f"measured, {n:,} and {m:,} rows, permutation test")
-    return Part((Fact("p-value of one law for data and training", value, told, "shift_p"),), findings=findings)
+    return Part(
+        (Fact("p-value of one law for data and training", value, told, "shift_p"),),
+        findings=findings,
+    )

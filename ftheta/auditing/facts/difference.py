@@ -32,7 +32,11 @@ def difference(before: Network, after: Network, rng: np.random.Generator) -> Par
     size = float(np.abs(one).max())
     n = len(x)
     facts = [
-        Fact("largest difference of an output", Enclosure.at_least(float(gaps.max()), samples=n), source),
+        Fact(
+            "largest difference of an output",
+            Enclosure.at_least(float(gaps.max()), samples=n),
+            source,
+        ),
         Fact("mean over the rows", Enclosure.measured(float(gaps.mean()), samples=n), source),
         Fact("largest output", Enclosure.at_least(size, samples=n), source),
     ]
@@ -41,8 +45,17 @@ def difference(before: Network, after: Network, rng: np.random.Generator) -> Par
     if one.shape[1] > 1:
         guesses = one.argmax(1), two.argmax(1)
         same = int((guesses[0] == guesses[1]).sum())
-        facts.append(Fact("rows with the same prediction", Enclosure.measured(same, samples=n), source))
-        facts.append(Fact("predictions that changed", Enclosure.measured(n - same, samples=n), source, "against.flips"))
+        facts.append(
+            Fact("rows with the same prediction", Enclosure.measured(same, samples=n), source)
+        )
+        facts.append(
+            Fact(
+                "predictions that changed",
+                Enclosure.measured(n - same, samples=n),
+                source,
+                "against.flips",
+            )
+        )
         labels = _labels_of(before, chosen)
         more, findings = _judge_flips(guesses, labels, source)
         facts += more
@@ -73,7 +86,11 @@ def _judge_flips(
     n = len(guesses[0])
     flips = int((guesses[0] != guesses[1]).sum())
     changed = Enclosure.measured(flips, samples=n)
-    says = f"{flips:,} of {n:,} predictions changed." if flips else f"No prediction changed on {n:,} rows."
+    says = (
+        f"{flips:,} of {n:,} predictions changed."
+        if flips
+        else f"No prediction changed on {n:,} rows."
+    )
     findings = judge("flips", changed, says, f"exact, {source}", judged_by=flips / n)
     if labels is None:
         return [], findings
@@ -90,19 +107,35 @@ def _judge_flips(
     drop = (lost - won) / n if p < LEVEL else 0.0
     told = f"Worse than before: {accuracies}; {lost} rows became wrong, {won} right."
     basis = f"measured, {n:,} rows, McNemar's exact test, p = {p:.2g}"
-    worse = judge("became-worse", Enclosure.measured((lost - won) / n, samples=n), told, basis, judged_by=drop)
-    means = f"{accuracies}; {lost} rows became wrong, {won} right (McNemar's exact test, p = {p:.2g})."
-    return facts, (*worse, *(replace(finding, means=means[:1].upper() + means[1:]) for finding in findings))
+    worse = judge(
+        "became-worse", Enclosure.measured((lost - won) / n, samples=n), told, basis, judged_by=drop
+    )
+    means = (
+        f"{accuracies}; {lost} rows became wrong, {won} right (McNemar's exact test, p = {p:.2g})."
+    )
+    return facts, (
+        *worse,
+        *(replace(finding, means=means[:1].upper() + means[1:]) for finding in findings),
+    )
 
 
 def _flipped(
     guesses: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, chosen: np.ndarray
 ) -> tuple[Table, ...]:
     rows = [
-        (int(chosen[i]), "–" if labels is None else int(labels[i]), int(guesses[0][i]), int(guesses[1][i]))
+        (
+            int(chosen[i]),
+            "–" if labels is None else int(labels[i]),
+            int(guesses[0][i]),
+            int(guesses[1][i]),
+        )
         for i in np.flatnonzero(guesses[0] != guesses[1])[:SHOWN]
     ]
-    return (Table("predictions that changed", ("row", "label", "before", "after"), tuple(rows)),) if rows else ()
+    return (
+        (Table("predictions that changed", ("row", "label", "before", "after"), tuple(rows)),)
+        if rows
+        else ()
+    )
 
 
 def _decide_equality(before: Network, after: Network, rng: np.random.Generator) -> list[Fact]:
@@ -114,14 +147,22 @@ def _decide_equality(before: Network, after: Network, rng: np.random.Generator) 
         found = equal(one, two, domain, max_cells=MOST_CELLS)
     except FthetaError as error:
         return [Fact("equality", f"not decided: {error.what} {error.got or ''}".strip())]
-    where = {Segment: "on a segment", Polygon: "on a plane through the data", Box: "on the box around the data"}
+    where = {
+        Segment: "on a segment",
+        Polygon: "on a plane through the data",
+        Box: "on the box around the data",
+    }
     place = where.get(type(domain), "")
     if found.equal is None:
         return [Fact("equality", f"open: {found.how}", place)]
     rounded = [form.meaning for form in (one, two) if form.basis is not Basis.EXACT]
     if found.equal:
         place = "on all inputs" if found.how == "equal normal forms" else place
-        word = f"open: normal forms are equal, but rounded ({rounded[0]})" if rounded else f"proved: {found.how}"
+        word = (
+            f"open: normal forms are equal, but rounded ({rounded[0]})"
+            if rounded
+            else f"proved: {found.how}"
+        )
         return [Fact("equality", word, place)]
     assert found.witness is not None
     gap = no_better(Enclosure.exact(found.witness.gap), Basis.FLOAT if rounded else Basis.EXACT)
@@ -139,7 +180,9 @@ def _decide_equality(before: Network, after: Network, rng: np.random.Generator) 
 def _domain(net: Network, rng: np.random.Generator) -> Box | Polygon | Segment:
     d = int(np.prod(net.input_shape))
     if d > WHOLE_BOX or d == 1:
-        return slice_of(d, None if net.data is None else net.data.x, rng, 0.5 if net.data is not None else 3.0)
+        return slice_of(
+            d, None if net.data is None else net.data.x, rng, 0.5 if net.data is not None else 3.0
+        )
     if net.data is None:
         return Box([-1.0] * d, [1.0] * d)
     rows = net.data.x.reshape(len(net.data), -1)

@@ -41,7 +41,11 @@ class Evaluation:
 
     def know(self, value: float) -> Enclosure:
         """A number read off the rows: one of the data where all of them were evaluated, else of these alone."""
-        return Enclosure.equal(value) if self.is_complete else Enclosure.measured(value, samples=len(self.rows))
+        return (
+            Enclosure.equal(value)
+            if self.is_complete
+            else Enclosure.measured(value, samples=len(self.rows))
+        )
 
     def know_share(self, count: int) -> Enclosure:
         """`count` of the rows, as a share."""
@@ -50,7 +54,11 @@ class Evaluation:
     def bound_share(self, what: str, count: int, key: str) -> tuple[Fact, ...]:
         """An exact binomial interval of the same share of all rows, where not all were evaluated."""
         known = binomial_interval(count, len(self.rows), CONFIDENCE)
-        return () if self.is_complete else (Fact(f"{what}, interval for all rows", known, self.told, key),)
+        return (
+            ()
+            if self.is_complete
+            else (Fact(f"{what}, interval for all rows", known, self.told, key),)
+        )
 
     @property
     def guesses(self) -> np.ndarray:
@@ -84,20 +92,30 @@ def _evaluate(net: Network, data: Dataset, rows: np.ndarray) -> Evaluation:
     x = data.x[rows]
     labels = None if data.y is None else data.y.reshape(len(data), -1)[rows]
     classes = None if labels is None else classes_of(net, labels)
-    unmet = 0 if classes is None or data.y is None else len(np.unique(data.y)) - len(np.unique(classes))
+    unmet = (
+        0 if classes is None or data.y is None else len(np.unique(data.y)) - len(np.unique(classes))
+    )
     told = describe_rows(len(rows), data)
-    return Evaluation(rows, x, outputs_at(net, x), labels, classes, data.classes, told, len(data), unmet)
+    return Evaluation(
+        rows, x, outputs_at(net, x), labels, classes, data.classes, told, len(data), unmet
+    )
 
 
-def evaluate_classes(net: Network, rng: np.random.Generator, *, train: bool = False) -> tuple[Evaluation, np.ndarray]:
+def evaluate_classes(
+    net: Network, rng: np.random.Generator, *, train: bool = False
+) -> tuple[Evaluation, np.ndarray]:
     """The same where the labels are classes, and these."""
     found = evaluate_data(net, rng, train=train)
     if found.labels is None:
-        raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
+        raise SubjectError(
+            "This needs data with labels.", got="no labels", remedy="add --data with x and y"
+        )
     if found.classes is None:
         remedy = "give labels from 0 to the number of outputs − 1"
         got = describe_misfit(net, found.labels)
-        raise SubjectError("This is about classifiers: the labels are no classes.", got=got, remedy=remedy)
+        raise SubjectError(
+            "This is about classifiers: the labels are no classes.", got=got, remedy=remedy
+        )
     refuse_infinite(found)
     return found, found.classes
 
@@ -108,7 +126,9 @@ def refuse_infinite(found: Evaluation) -> None:
     if bad:
         remedy = "find the operation that overflows; scale the inputs as in training"
         got = f"{bad:,} of {len(found.outputs):,} rows"
-        raise SubjectError("There are rows with an output that is not finite.", got=got, remedy=remedy)
+        raise SubjectError(
+            "There are rows with an output that is not finite.", got=got, remedy=remedy
+        )
 
 
 def raised_by_network(error: BaseException) -> str:

@@ -24,9 +24,13 @@ def far_rows(net: Network, rng: np.random.Generator) -> Part:
     data = net.data
     train = net.train_data
     if data is None or train is None:
-        raise SubjectError("This needs the rows of training.", got="none", remedy="add --train with x and y")
+        raise SubjectError(
+            "This needs the rows of training.", got="none", remedy="add --train with x and y"
+        )
     if takes_tokens(net):
-        raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
+        raise SubjectError(
+            "Token ids have no distances.", remedy="this is about inputs that are numbers"
+        )
     chosen = np.sort(rng.permutation(len(data))[:ROWS])
     x = flatten(data.x[chosen])
     every = flatten(train.x)
@@ -42,18 +46,32 @@ def far_rows(net: Network, rng: np.random.Generator) -> Part:
     ranged = f"{describe_rows(n, data)}, {describe_rows(len(train), train)}"
     told = f"{describe_rows(n, data)}, {describe_rows(len(known), train)}"
     facts = (
-        Fact("rows outside the range of training in some column", Enclosure.exact(outside), ranged, "outside_range"),
         Fact(
-            "rows further from training than any of its rows", Enclosure.equal(len(far)), f"{told}, scaled", "far_rows"
+            "rows outside the range of training in some column",
+            Enclosure.exact(outside),
+            ranged,
+            "outside_range",
+        ),
+        Fact(
+            "rows further from training than any of its rows",
+            Enclosure.equal(len(far)),
+            f"{told}, scaled",
+            "far_rows",
         ),
     )
     worst = far[np.argsort(-here[far], kind="stable")][:SHOWN]
     rows = [(int(chosen[i]), float(here[i] / usual.max()), int(beyond[i].sum())) for i in worst]
     heads = ("row", "distance ÷ largest in training", "columns out of range")
     tables = (Table("rows far from the rows of training", heads, tuple(rows)),) if rows else ()
-    pictures = draw_rows("the rows furthest from training", net.input_shape, (data.x[chosen[worst]],)) if rows else ()
+    pictures = (
+        draw_rows("the rows furthest from training", net.input_shape, (data.x[chosen[worst]],))
+        if rows
+        else ()
+    )
     looked_at = "" if len(known) == len(train) else f" looked at ({len(known):,} of {len(train):,})"
-    return Part(facts, tables, (_picture(here, usual), *pictures), _judge_far(far, n, told, looked_at))
+    return Part(
+        facts, tables, (_picture(here, usual), *pictures), _judge_far(far, n, told, looked_at)
+    )
 
 
 def _judge_far(far: np.ndarray, n: int, told: str, looked_at: str) -> tuple[AuditFinding, ...]:
@@ -72,4 +90,6 @@ def _picture(here: np.ndarray, usual: np.ndarray) -> Histogram:
     middle = (edges[1:] + edges[:-1]) / 2
     curve = Series("rows of training", middle, other, "reference")
     title = "distance to the nearest row of training"
-    return Histogram(title, Axis("distance, columns scaled"), Axis("share of rows"), edges, share, (curve,))
+    return Histogram(
+        title, Axis("distance, columns scaled"), Axis("share of rows"), edges, share, (curve,)
+    )

@@ -34,11 +34,16 @@ def train_test_gap(net: Network, rng: np.random.Generator) -> Part:
     value = _enclose_gap(seen, m, new, n, complete=train.is_complete)
     told = f"{m:,} rows of training, {n:,} others"
     facts = (
-        Fact("accuracy on the rows of training", train.know_share(seen), train.told, "train_accuracy"),
+        Fact(
+            "accuracy on the rows of training", train.know_share(seen), train.told, "train_accuracy"
+        ),
         *train.bound_share("accuracy on the rows of training", seen, "train_accuracy_interval"),
         Fact("train–test gap on these rows", on_these, told, "gap"),
         Fact(
-            "train–test gap, interval", value, "accuracy on the rows of training less that on new rows", "gap_interval"
+            "train–test gap, interval",
+            value,
+            "accuracy on the rows of training less that on new rows",
+            "gap_interval",
         ),
     )
     says = (
@@ -66,8 +71,17 @@ def margins(net: Network, rng: np.random.Generator) -> Part:
     here = _margins(test, classes)
     n = len(here)
     facts = [
-        Fact("median margin on the data", Enclosure.measured(float(np.median(here)), samples=n), test.told, "margin"),
-        Fact("rows with a margin below a tenth of the median, in size", *_close(here, test.told), "close_rows"),
+        Fact(
+            "median margin on the data",
+            Enclosure.measured(float(np.median(here)), samples=n),
+            test.told,
+            "margin",
+        ),
+        Fact(
+            "rows with a margin below a tenth of the median, in size",
+            *_close(here, test.told),
+            "close_rows",
+        ),
         *_risk_facts(here),
     ]
     series = [_share_below("data", here)]
@@ -106,13 +120,20 @@ def _risk_facts(margins: np.ndarray) -> list[Fact]:
     bound = clopper_pearson(wrong, n, 1 - CONFIDENCE)
     slack = bound - wrong / n
     more = n
-    while clopper_pearson(round(wrong / n * more), more, 1 - CONFIDENCE) - wrong / n > slack / 2 and more < 64 * n:
+    while (
+        clopper_pearson(round(wrong / n * more), more, 1 - CONFIDENCE) - wrong / n > slack / 2
+        and more < 64 * n
+    ):
         more *= 2
     note = f"exact binomial bound, {100 * CONFIDENCE:.0f} % confidence, if these rows were not trained on"
     risk = Enclosure(0.0, bound, Basis.SAMPLED, n, CONFIDENCE)
     return [
         Fact("risk on new rows, at most", risk, note, "risk_bound"),
-        Fact("rows that would halve what the bound adds", Enclosure.exact(more), "at the same error; by doubling"),
+        Fact(
+            "rows that would halve what the bound adds",
+            Enclosure.exact(more),
+            "at the same error; by doubling",
+        ),
     ]
 
 
@@ -120,10 +141,14 @@ def memorised_rows(net: Network, rng: np.random.Generator) -> Part:
     """Rows of training that the network has right although every near row has another label."""
     train, classes = evaluate_classes(net, rng, train=True)
     if takes_tokens(net):
-        raise SubjectError("Token ids have no distances.", remedy="this is about inputs that are numbers")
+        raise SubjectError(
+            "Token ids have no distances.", remedy="this is about inputs that are numbers"
+        )
     few = np.arange(min(len(classes), NEAR_ROWS))
     if len(few) < 5 * NEIGHBOURS:
-        raise SubjectError("This needs more rows of training.", got=f"{len(few)}", remedy="give 50 rows or more")
+        raise SubjectError(
+            "This needs more rows of training.", got=f"{len(few)}", remedy="give 50 rows or more"
+        )
     x = flatten(train.x[few])
     spread = x.std(0)
     rows = Labelled(x / np.where(spread > 0, spread, 1.0), classes[few])
@@ -136,13 +161,19 @@ def memorised_rows(net: Network, rng: np.random.Generator) -> Part:
     value = Enclosure.measured(len(found), samples=n)
     facts = (
         Fact(
-            "rows of training without a neighbour of their class", Enclosure.measured(int(alone.sum()), samples=n), told
+            "rows of training without a neighbour of their class",
+            Enclosure.measured(int(alone.sum()), samples=n),
+            told,
         ),
-        Fact("of these, rows that the network has right (memorised)", value, told, "memorised_rows"),
+        Fact(
+            "of these, rows that the network has right (memorised)", value, told, "memorised_rows"
+        ),
     )
     listed = [(int(train.rows[i]), train.name(int(rows.y[i]))) for i in found[:SHOWN]]
     table = Table("rows of training that look memorised", ("row", "label"), tuple(listed))
     says = f"{len(found):,} of {n:,} rows of training look memorised: right, though none of their neighbours is alike."
-    pictures = draw_rows("rows of training that look memorised", net.input_shape, (train.x[found[:SHOWN]],))
+    pictures = draw_rows(
+        "rows of training that look memorised", net.input_shape, (train.x[found[:SHOWN]],)
+    )
     findings = judge("memorised-rows", value, says, judged_by=len(found) / n)
     return Part(facts, (table,) if listed else (), pictures, findings)

@@ -37,7 +37,10 @@ def some_rows(net: Network, most: int, rng: np.random.Generator) -> tuple[np.nda
     if net.data is None:
         if takes_tokens(net):
             remedy = "add --data with one row of token ids per input"
-            raise SubjectError("Requires data: the inputs are token ids, and none are drawn at random.", remedy=remedy)
+            raise SubjectError(
+                "Requires data: the inputs are token ids, and none are drawn at random.",
+                remedy=remedy,
+            )
         return rng.normal(size=(most, *net.input_shape)), f"{most} standard normal inputs"
     chosen = choose_rows(net.data, most, rng)
     return net.data.x[chosen].astype(np.float64), describe_rows(len(chosen), net.data)
@@ -47,12 +50,16 @@ def ensure_real_inputs(net: Network, required: str = "real-valued inputs") -> No
     """Raise where the inputs are token ids, between which there is nothing: a change of them is never small."""
     if takes_tokens(net):
         remedy = "this is not about networks on tokens"
-        raise SubjectError(f"Requires {required}.", got="this network takes token ids", remedy=remedy)
+        raise SubjectError(
+            f"Requires {required}.", got="this network takes token ids", remedy=remedy
+        )
 
 
 def name_other_kind() -> SubjectError:
     """The error of a fact about networks of another kind: the same for all, so that one sentence tells of them."""
-    return SubjectError("These are about networks of another kind.", remedy="nothing needs to be done")
+    return SubjectError(
+        "These are about networks of another kind.", remedy="nothing needs to be done"
+    )
 
 
 def describe_rows(looked_at: int, data: Dataset) -> str:
@@ -67,7 +74,9 @@ def outputs_at(net: Network, x: np.ndarray) -> np.ndarray:
     """The outputs at all rows, each as one flat row."""
     if multiplications(net) * len(x) >= BLOCKWISE:
         return _outputs_by_block(net, x)
-    found = np.asarray(call_compiled(lambda x: jax.lax.map(net, x, batch_size=BATCH), x), np.float64)
+    found = np.asarray(
+        call_compiled(lambda x: jax.lax.map(net, x, batch_size=BATCH), x), np.float64
+    )
     return found.reshape(len(x), -1)
 
 
@@ -103,19 +112,29 @@ def labelled_data(net: Network) -> tuple[Dataset, np.ndarray]:
     """The data of a network, and their labels, a row each."""
     if net.data is None or net.data.y is None:
         got = "no data" if net.data is None else f"{net.data.name} has no labels"
-        raise SubjectError("This needs data with labels.", got=got, remedy="add --data with x and y")
+        raise SubjectError(
+            "This needs data with labels.", got=got, remedy="add --data with x and y"
+        )
     return net.data, net.data.y.reshape(len(net.data), -1)
 
 
 def describe_misfit(net: Network, y: np.ndarray) -> str:
     """The shapes that do not go together, in words."""
-    return f"{y.shape[1]} number{'s' * (y.shape[1] > 1)} a label, outputs of shape {net.output_shape}"
+    return (
+        f"{y.shape[1]} number{'s' * (y.shape[1] > 1)} a label, outputs of shape {net.output_shape}"
+    )
 
 
 def classes_of(net: Network, y: np.ndarray) -> np.ndarray | None:
     """The class of each row, where labels are classes of this network's outputs."""
     k = int(np.prod(net.output_shape))
-    fits = k > 1 and y.shape[1] == 1 and bool((y == np.floor(y)).all()) and y.min() >= 0 and y.max() < k
+    fits = (
+        k > 1
+        and y.shape[1] == 1
+        and bool((y == np.floor(y)).all())
+        and y.min() >= 0
+        and y.max() < k
+    )
     return y[:, 0].astype(int) if fits else None
 
 
@@ -123,7 +142,11 @@ def piecewise_affine(net: Network) -> tuple[ReluNetwork, Basis]:
     """The ReLU normal form, and how well its numbers are known."""
     if multiplications(net) > MOST_PRODUCTS:
         got = f"{multiplications(net):,} multiplications an input"
-        raise SubjectError("The network is too large for its normal form.", got=got, remedy="end it earlier: `--until`")
+        raise SubjectError(
+            "The network is too large for its normal form.",
+            got=got,
+            remedy="end it earlier: `--until`",
+        )
     form = normal_form(net)
     if form.network is None or form.refusal:
         remedy = "pieces are those of ReLU, leaky ReLU, max, abs, clip and affine maps"

@@ -19,12 +19,17 @@ EPS = float(np.finfo(np.float64).eps)
 def tangent_spectrum(net: Network, rng: np.random.Generator) -> Part:
     r"""Eigenvalues of $JJ^\top$, $J$ the derivative of all outputs at some rows by all parameters."""
     if not net.parameters:
-        raise SubjectError("This network has no parameters.", remedy="give an equinox module, or a file with weights")
+        raise SubjectError(
+            "This network has no parameters.",
+            remedy="give an equinox module, or a file with weights",
+        )
     outputs = int(np.prod(net.output_shape))
     affordable = min(ENTRIES / net.parameters, WORK / multiplications(net)) / outputs
     rows = int(np.clip(affordable, 1, ROWS))
     x, source = some_rows(net, rows, rng)
-    objective = Objective.of((net.params, net.apply), (x, np.zeros((len(x), *net.output_shape))), "squared")
+    objective = Objective.of(
+        (net.params, net.apply), (x, np.zeros((len(x), *net.output_shape))), "squared"
+    )
     told = f"{source}, {outputs} output{'s' * (outputs > 1)}"
     matrix = objective.kernel_matrix()
     if matrix is None:
@@ -50,10 +55,22 @@ def _spectrum(matrix: np.ndarray, told: str) -> Part:
     if values[-1] > error:
         facts.append(Fact("condition number", Enclosure.equal(float(values[0] / values[-1])), told))
     shown = values[values > error]
-    series = Series("eigenvalue", np.arange(1, len(shown) + 1), shown, mark="line" if len(shown) > 1 else "points")
+    series = Series(
+        "eigenvalue",
+        np.arange(1, len(shown) + 1),
+        shown,
+        mark="line" if len(shown) > 1 else "points",
+    )
     return Part(
         tuple(facts),
-        charts=(Curves("spectrum of the tangent kernel", Axis("number"), Axis("eigenvalue", "log"), (series,)),)
+        charts=(
+            Curves(
+                "spectrum of the tangent kernel",
+                Axis("number"),
+                Axis("eigenvalue", "log"),
+                (series,),
+            ),
+        )
         if len(shown)
         else (),
     )

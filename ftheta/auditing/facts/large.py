@@ -87,7 +87,9 @@ def _differentiate(net: Network) -> Gradients:
     by_parameters = jax.tree.map(np.asarray, found[0])
     by_inputs = np.asarray(found[1], np.float64) if has_slope else None
     told = f"{objective.loss.name} loss on {describe_rows(len(examples), data)}, float32"
-    return Gradients(examples.x, labels[: len(examples)], float(value), by_parameters, by_inputs, told)
+    return Gradients(
+        examples.x, labels[: len(examples)], float(value), by_parameters, by_inputs, told
+    )
 
 
 def _objective(net: Network, rows: int) -> Objective:

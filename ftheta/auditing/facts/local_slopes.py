@@ -22,7 +22,8 @@ def local_lipschitz(net: Network, rng: np.random.Generator) -> Part:
     ensure_real_inputs(net)
     if read_chain(net) is None or multiplications(net) > MOST:
         raise SubjectError(
-            "Requires a chain of dense layers of moderate size.", remedy="ft.lipschitz(net, ft.Ball(x, r)) takes longer"
+            "Requires a chain of dense layers of moderate size.",
+            remedy="ft.lipschitz(net, ft.Ball(x, r)) takes longer",
         )
     x, source = some_rows(net, ROWS, rng)
     radius = RADIUS * (float(np.abs(x).max()) or 1.0)

@@ -33,7 +33,9 @@ def test_error(net: Network, rng: np.random.Generator) -> Part:
             raise
         return _raises(net.data, raised_by_network(error))
     if found.labels is None:
-        raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
+        raise SubjectError(
+            "This needs data with labels.", got="no labels", remedy="add --data with x and y"
+        )
     if not np.isfinite(found.outputs).all():
         return _not_finite(found)
     if found.classes is not None:
@@ -44,7 +46,10 @@ def test_error(net: Network, rng: np.random.Generator) -> Part:
 def _raises(data: Dataset, error: str) -> Part:
     says = f"The network raises an error on these data: {error}."
     value = Enclosure.exact(1)
-    return Part((Fact("error of the network", error, data.name),), findings=judge("raises", value, says, data.name))
+    return Part(
+        (Fact("error of the network", error, data.name),),
+        findings=judge("raises", value, says, data.name),
+    )
 
 
 def _not_finite(found: Evaluation) -> Part:
@@ -65,7 +70,9 @@ def _classification(found: Evaluation, classes: np.ndarray) -> Part:
     exact = binomial_interval(wrong, n, CONFIDENCE)
     radius = Enclosure.ball(hoeffding_radius(n, 1 - CONFIDENCE, 1.0)).hi
     share = wrong / n
-    hoeffding = Enclosure(max(0.0, share - radius), min(1.0, share + radius), exact.basis, n, CONFIDENCE)
+    hoeffding = Enclosure(
+        max(0.0, share - radius), min(1.0, share + radius), exact.basis, n, CONFIDENCE
+    )
     most = int(np.bincount(classes).max())
     told = found.told
     facts = (
@@ -76,13 +83,23 @@ def _classification(found: Evaluation, classes: np.ndarray) -> Part:
         Fact("majority-class error", Enclosure.equal((n - most) / n), told, "majority_error"),
         Fact("test error, exact binomial interval", exact, ASSUMED, "error_interval"),
         Fact("test error, Hoeffding", hoeffding, ASSUMED),
-        Fact("rows for ± 1 % by Hoeffding", Enclosure.equal(ceil(log(2 / (1 - CONFIDENCE)) / (2 * WITHIN**2)))),
+        Fact(
+            "rows for ± 1 % by Hoeffding",
+            Enclosure.equal(ceil(log(2 / (1 - CONFIDENCE)) / (2 * WITHIN**2))),
+        ),
         *_worst_class_fact(found, classes),
     )
     mistakes = _most_confident_mistakes(found, classes)
-    tables = (_confusions(found, classes), _by_class(found, classes), *_list_mistakes(found, classes, mistakes))
+    tables = (
+        _confusions(found, classes),
+        _by_class(found, classes),
+        *_list_mistakes(found, classes, mistakes),
+    )
     title = "the most confident mistakes, in the order of the table"
-    charts = (*_class_chart(found, classes), *draw_rows(title, found.x.shape[1:], (found.x[mistakes],)))
+    charts = (
+        *_class_chart(found, classes),
+        *draw_rows(title, found.x.shape[1:], (found.x[mistakes],)),
+    )
     return Part(facts, tables, charts, _worst_class(found, classes, exact))
 
 
@@ -97,10 +114,17 @@ def _leads(found: Evaluation, classes: np.ndarray) -> np.ndarray:
     return found.outputs.max(1) - found.outputs[np.arange(len(classes)), classes]
 
 
-def _list_mistakes(found: Evaluation, classes: np.ndarray, mistakes: np.ndarray) -> tuple[Table, ...]:
+def _list_mistakes(
+    found: Evaluation, classes: np.ndarray, mistakes: np.ndarray
+) -> tuple[Table, ...]:
     leads = _leads(found, classes)
     rows = [
-        (int(found.rows[i]), found.name(int(classes[i])), found.name(int(found.guesses[i])), float(leads[i]))
+        (
+            int(found.rows[i]),
+            found.name(int(classes[i])),
+            found.name(int(found.guesses[i])),
+            float(leads[i]),
+        )
         for i in mistakes
     ]
     heads = ("row", "label", "prediction", "output above that of the label")
@@ -122,7 +146,12 @@ def _worst_class_fact(found: Evaluation, classes: np.ndarray) -> tuple[Fact, ...
     if found.is_complete:
         return (Fact(name, Enclosure.equal((rows - wrong) / rows), told, "worst_class_accuracy"),)
     return (
-        Fact(name, Enclosure.measured((rows - wrong) / rows, samples=rows), told, "worst_class_accuracy"),
+        Fact(
+            name,
+            Enclosure.measured((rows - wrong) / rows, samples=rows),
+            told,
+            "worst_class_accuracy",
+        ),
         Fact(
             f"{name}, interval for all rows",
             _least_accuracy(counted, found.unmet),
@@ -151,9 +180,8 @@ def _worst_class(found: Evaluation, classes: np.ndarray, overall: Enclosure) -> 
     least = [(binomial_interval(wrong, rows, level), k, rows, wrong) for k, rows, wrong in counted]
     known, k, rows, wrong = max(least, key=lambda row: row[0].lo)
     beyond = known.lo - overall.hi
-    says = (
-        f"Class {found.name(k)} is wrong in {wrong} of {rows} rows ({percent(wrong / rows)}), beyond the error of all."
-    )
+    share = percent(wrong / rows)
+    says = f"Class {found.name(k)} is wrong in {wrong} of {rows} rows ({share}), beyond the error of all."
     return judge("worst-class", known, says, judged_by=beyond)
 
 
@@ -162,14 +190,18 @@ def _by_class(found: Evaluation, classes: np.ndarray) -> Table:
     for k, n, wrong in _errors_of(found, classes)[:MOST_CLASSES]:
         known = binomial_interval(wrong, n, CONFIDENCE)
         rows.append((found.name(k), n, wrong, wrong / n, f"{known.lo:.3g} to {known.hi:.3g}"))
-    return Table("errors by class", ("class", "rows", "wrong", "error", "95 % interval"), tuple(rows))
+    return Table(
+        "errors by class", ("class", "rows", "wrong", "error", "95 % interval"), tuple(rows)
+    )
 
 
 def _confusions(found: Evaluation, classes: np.ndarray) -> Table:
     """The commonest pairs of label and prediction, with the rows that show them."""
     guessed = found.guesses
     wrong = np.flatnonzero(guessed != classes)
-    pairs, place = np.unique(np.stack([classes[wrong], guessed[wrong]], 1), axis=0, return_inverse=True)
+    pairs, place = np.unique(
+        np.stack([classes[wrong], guessed[wrong]], 1), axis=0, return_inverse=True
+    )
     counts = np.bincount(place.ravel(), minlength=len(pairs))
     rows = []
     for j in np.argsort(-counts, kind="stable")[:MOST_CONFUSIONS]:
@@ -186,4 +218,8 @@ def _class_chart(found: Evaluation, classes: np.ndarray) -> tuple[Bars, ...]:
         return ()
     shares = tuple(wrong / rows for _, rows, wrong in counted)
     names = tuple(found.name(k) for k, _, _ in counted)
-    return (Bars("error of each class", Axis("share of its rows that are wrong"), names, ("",), (shares,)),)
+    return (
+        Bars(
+            "error of each class", Axis("share of its rows that are wrong"), names, ("",), (shares,)
+        ),
+    )

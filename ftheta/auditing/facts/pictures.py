@@ -13,7 +13,9 @@ GAP = 1  # pixels around an image
 LONGEST = 1.6  # width by height, or height by width, up to which a chart draws square pixels
 
 
-def draw_rows(title: str, shape: tuple[int, ...], lines: tuple[np.ndarray, ...]) -> tuple[Heatmap, ...]:
+def draw_rows(
+    title: str, shape: tuple[int, ...], lines: tuple[np.ndarray, ...]
+) -> tuple[Heatmap, ...]:
     """One picture of lines of images of the same number, the first line on top; nothing where rows are no images.
 
     Long lines are broken, all at the same image: the picture is about as wide as high, and its pixels are square.
@@ -21,7 +23,9 @@ def draw_rows(title: str, shape: tuple[int, ...], lines: tuple[np.ndarray, ...])
     grid = image_of(shape)
     if grid is None or len(grid.axes) < 2 or not len(lines[0]):
         return ()
-    tiles = np.array([[np.pad(_sheet(row, grid), GAP, constant_values=np.nan) for row in line] for line in lines])
+    tiles = np.array(
+        [[np.pad(_sheet(row, grid), GAP, constant_values=np.nan) for row in line] for line in lines]
+    )
     low = float(np.nanmin(tiles))
     whole = _make_square(_join_tiles(np.nan_to_num(tiles, nan=low), low), low)
     height, width = whole.shape

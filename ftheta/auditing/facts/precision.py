@@ -26,7 +26,12 @@ def precision(net: Network, rng: np.random.Generator) -> Part:
     n = len(x)
     told = f"{n:,} rows, relative to the largest output"
     facts = [
-        Fact("largest difference of an output in float32", Enclosure.at_least(gap, samples=n), told, "float32_gap")
+        Fact(
+            "largest difference of an output in float32",
+            Enclosure.at_least(gap, samples=n),
+            told,
+            "float32_gap",
+        )
     ]
     if exact.shape[1] < 2:
         return Part(tuple(facts))
@@ -49,11 +54,17 @@ def _short(x: float) -> str:
 def _outputs_in_float32(net: Network, x: np.ndarray) -> np.ndarray:
     narrow = lambda a: np.asarray(a, np.float32) if np.asarray(a).dtype.kind == "f" else a
     params = jax.tree.map(narrow, net.params)
-    inputs = x.astype(np.int32) if takes_tokens(net) and x.dtype.kind == "i" else x.astype(np.float32)
+    inputs = (
+        x.astype(np.int32) if takes_tokens(net) and x.dtype.kind == "i" else x.astype(np.float32)
+    )
     try:
         with jax.enable_x64(False):
-            run = jax.jit(lambda p, x: jax.lax.map(lambda row: net.apply(p, row), x, batch_size=BATCH))
+            run = jax.jit(
+                lambda p, x: jax.lax.map(lambda row: net.apply(p, row), x, batch_size=BATCH)
+            )
             return np.asarray(run(params, inputs), np.float64).reshape(len(x), -1)
     except (TypeError, ValueError) as error:
         remedy = "a network whose constants are float64 cannot be run in float32"
-        raise SubjectError("It does not run in float32.", got=str(error).splitlines()[0], remedy=remedy) from None
+        raise SubjectError(
+            "It does not run in float32.", got=str(error).splitlines()[0], remedy=remedy
+        ) from None

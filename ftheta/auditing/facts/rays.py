@@ -25,11 +25,17 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
     ensure_real_inputs(net)
     x, source = some_rows(net, affordable(net, 5e9 / len(TIMES), 2, RAYS), rng)
     flat = x.reshape(len(x), -1)
-    centre = np.zeros(flat.shape[1]) if net.data is None else net.data.x.reshape(len(net.data), -1).mean(0)
+    centre = (
+        np.zeros(flat.shape[1])
+        if net.data is None
+        else net.data.x.reshape(len(net.data), -1).mean(0)
+    )
     ways = (flat - centre)[np.linalg.norm(flat - centre, axis=1) > 0]
     told = f"{len(ways)} rays from {'0' if net.data is None else 'the mean'} through {source}"
     points = centre + TIMES[None, :, None] * ways[:, None, :]
-    values = outputs_at(net, points.reshape(-1, *net.input_shape)).reshape(len(ways), len(TIMES), -1)
+    values = outputs_at(net, points.reshape(-1, *net.input_shape)).reshape(
+        len(ways), len(TIMES), -1
+    )
     facts = [Fact("growth exponent, 10×–100× the input", _growth(values), told)]
     if values.shape[2] > 1:
         facts.append(_margin_growth(values, told))
@@ -37,7 +43,9 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
     try:
         form, basis = piecewise_affine(net)
     except FthetaError as error:
-        facts.append(Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told))
+        facts.append(
+            Fact("pieces", f"none are counted: {error.what} {error.got or ''}".strip(), told)
+        )
     else:
         facts += _exact_facts(form, basis, centre, ways, told)
     charts = (*_confidence_picture(values), _picture(values))
@@ -48,7 +56,11 @@ def _judge_margins(facts: list[Fact], n: int) -> tuple[AuditFinding, ...]:
     for fact in facts:
         if fact.key == "growing_margins" and isinstance(fact.value, Enclosure):
             grows = int(fact.value.middle)
-            sure = next(f.value.middle for f in facts if f.key == "far_confidence" and isinstance(f.value, Enclosure))
+            sure = next(
+                f.value.middle
+                for f in facts
+                if f.key == "far_confidence" and isinstance(f.value, Enclosure)
+            )
             says = (
                 f"Far from the data it grows ever more confident: on {grows} of {n} rays the margin keeps growing "
                 f"(median confidence {percent(sure)} at {FAR:.0f} times the distance)."
@@ -61,7 +73,9 @@ def _growth(values: np.ndarray) -> Enclosure:
     """The largest exponent p of |f| ~ tᵖ over the last factor of ten, over the rays."""
     size = np.linalg.norm(values, axis=2)
     start = int(np.searchsorted(TIMES, FAR / 10 * (1 - 1e-9)))
-    power = np.log(np.maximum(size[:, -1], 1e-300) / np.maximum(size[:, start], 1e-300)) / np.log(FAR / TIMES[start])
+    power = np.log(np.maximum(size[:, -1], 1e-300) / np.maximum(size[:, start], 1e-300)) / np.log(
+        FAR / TIMES[start]
+    )
     return Enclosure.measured(float(power.max()), samples=len(values))
 
 
@@ -86,7 +100,11 @@ def _confidence_facts(values: np.ndarray, told: str) -> list[Fact]:
     n = len(values)
     note = f"median, softmax of the outputs; {told}"
     return [
-        Fact("confidence at the rows of the rays", Enclosure.measured(float(found[here]), samples=n), note),
+        Fact(
+            "confidence at the rows of the rays",
+            Enclosure.measured(float(found[here]), samples=n),
+            note,
+        ),
         Fact(
             f"confidence {FAR:.0f} times as far",
             Enclosure.measured(float(found[-1]), samples=n),
@@ -106,8 +124,12 @@ def _confidence_picture(values: np.ndarray) -> tuple[Curves, ...]:
     return (Curves("confidence along rays", x, Axis("largest probability"), (series,)),)
 
 
-def _exact_facts(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str) -> list[Fact]:
-    weights = sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in form.steps)
+def _exact_facts(
+    form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.ndarray, told: str
+) -> list[Fact]:
+    weights = sum(
+        step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in form.steps
+    )
     most = int(np.clip(WORK / weights / len(ways), 16, MOST_CELLS))
     counts = []
     last = []
@@ -115,8 +137,14 @@ def _exact_facts(form: ReluNetwork, basis: Basis, centre: np.ndarray, ways: np.n
         cells = pieces(form, Segment(centre, centre + FAR * way), max_cells=most)
         counts.append(cells.count)
         kinks = np.unique(cells.vertices)
-        last.append((FAR * float(kinks[-2]) if len(kinks) > 2 else 0.0) if cells.certificate.complete else np.inf)
-    slopes = [float(np.linalg.norm(at_infinity(form, way))) / float(np.linalg.norm(way)) for way in ways]
+        last.append(
+            (FAR * float(kinks[-2]) if len(kinks) > 2 else 0.0)
+            if cells.certificate.complete
+            else np.inf
+        )
+    slopes = [
+        float(np.linalg.norm(at_infinity(form, way))) / float(np.linalg.norm(way)) for way in ways
+    ]
     fewest = min(c.lo for c in counts)
     largest = max(c.hi for c in counts)
     weakest = max((c.basis for c in counts), key=lambda b: b.rank)

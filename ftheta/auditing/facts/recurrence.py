@@ -31,13 +31,19 @@ def recurrent_state(net: Network, rng: np.random.Generator) -> Part:
     loop = max(loops, key=lambda found: len(found.steps) * found.size)
     if loop.size > MOST_STATE:
         got = f"{loop.size:,} numbers"
-        raise SubjectError("The state is too large for its Jacobians.", got=got, remedy="a smaller state")
+        raise SubjectError(
+            "The state is too large for its Jacobians.", got=got, remedy="a smaller state"
+        )
     x, told = some_rows(net, affordable(net, 2e9 / loop.size, 2, ROWS), rng)
     x = x.astype(np.int64) if takes_tokens(net) else x
     jacobians = np.stack([_jacobians(net, graph, loop, row) for row in x])  # row, step, out, in
     radii = np.abs(np.linalg.eigvals(jacobians)).max(-1)
     kept = _kept_by_lag(jacobians)
-    rate = float(np.log(np.maximum(kept[:, -1], 1e-300)).mean() / (kept.shape[1] - 1)) if kept.shape[1] > 1 else 0.0
+    rate = (
+        float(np.log(np.maximum(kept[:, -1], 1e-300)).mean() / (kept.shape[1] - 1))
+        if kept.shape[1] > 1
+        else 0.0
+    )
     n = len(x)
     told = f"{loop.size} numbers, {len(loop.steps)} steps; {told}"
     facts = [
@@ -47,7 +53,11 @@ def recurrent_state(net: Network, rng: np.random.Generator) -> Part:
             told,
             "spectral_radius",
         ),
-        Fact("spectral radius of the Jacobians, largest", Enclosure.at_least(float(radii.max()), samples=n), told),
+        Fact(
+            "spectral radius of the Jacobians, largest",
+            Enclosure.at_least(float(radii.max()), samples=n),
+            told,
+        ),
         Fact(
             "growth of a change of the state per step",
             Enclosure.measured(float(np.exp(rate)), samples=n),
@@ -97,19 +107,30 @@ def _memory(kept: np.ndarray, rate: float) -> tuple[str, str]:
     middle = np.median(kept, axis=0)
     small = np.flatnonzero(middle < FORGOTTEN)
     if len(small):
-        return f"{small[0]} steps", f"until a change of the state is below {FORGOTTEN:.0%}, as measured"
+        return (
+            f"{small[0]} steps",
+            f"until a change of the state is below {FORGOTTEN:.0%}, as measured",
+        )
     if rate < 0:
         return (
             f"about {log(FORGOTTEN) / rate:.0f} steps",
             f"longer than the {kept.shape[1] - 1} steps measured; extrapolated",
         )
-    return f"longer than {kept.shape[1] - 1} steps", "a change of the state does not shrink in the steps measured"
+    return (
+        f"longer than {kept.shape[1] - 1} steps",
+        "a change of the state does not shrink in the steps measured",
+    )
 
 
 def _certificate(net: Network, graph: Graph, loop: Recurrence, row: np.ndarray) -> list[Fact]:
     """A bound of Lip(h ↦ f(h, x_t)) for every state, at the inputs of one row, where every operation has a rule."""
     if any(len(state) != 1 for state in loop.states):
-        return [Fact("stability certificate", "none: the state has several parts, whose products have no bound")]
+        return [
+            Fact(
+                "stability certificate",
+                "none: the state has several parts, whose products have no bound",
+            )
+        ]
     seen = values(graph, net.params, row)
     known = {slot.id: np.asarray(seen[slot]) for slot in graph.slots}
     worst = 0.0
@@ -134,17 +155,20 @@ def _judge_memory(rate: float, kept: np.ndarray, steps: int, n: int) -> tuple[Au
     middle = np.median(kept, axis=0)
     basis = f"measured, {n} rows, products of Jacobians"
     says = f"The state amplifies: a change grows by {grows:.3g} per step, to {middle[-1]:.3g} over {lag} steps."
-    unstable = judge("unstable-state", Enclosure.measured(grows, samples=n), says, basis, judged_by=rate)
+    unstable = judge(
+        "unstable-state", Enclosure.measured(grows, samples=n), says, basis, judged_by=rate
+    )
     if unstable:
         return unstable
     small = np.flatnonzero(middle < FORGOTTEN)
     after = int(small[0]) if len(small) else steps
     says = f"The state forgets: after {after} of {steps} steps less than {FORGOTTEN:.0%} of a change is left."
     if not len(small):
-        says = (
-            f"The state remembers: after {lag} of {steps} steps {middle[-1]:.0%} of a change are left, in the median."
-        )
-    return judge("short-memory", Enclosure.measured(after, samples=n), says, basis, judged_by=after / steps)
+        left = f"{middle[-1]:.0%} of a change are left, in the median"
+        says = f"The state remembers: after {lag} of {steps} steps {left}."
+    return judge(
+        "short-memory", Enclosure.measured(after, samples=n), says, basis, judged_by=after / steps
+    )
 
 
 def _picture(kept: np.ndarray, radii: np.ndarray) -> Curves:
@@ -153,5 +177,12 @@ def _picture(kept: np.ndarray, radii: np.ndarray) -> Curves:
     band = {"lo": kept.min(0), "hi": kept.max(0)}
     series = [Series("‖product of Jacobians‖", lags, np.maximum(middle, 1e-300), **band)]
     power = np.median(radii) ** lags
-    series.append(Series("median spectral radius to the power", lags, np.maximum(power, 1e-300), "reference"))
-    return Curves("what is left of a change of the state", Axis("steps later"), Axis("factor", "log"), tuple(series))
+    series.append(
+        Series("median spectral radius to the power", lags, np.maximum(power, 1e-300), "reference")
+    )
+    return Curves(
+        "what is left of a change of the state",
+        Axis("steps later"),
+        Axis("factor", "log"),
+        tuple(series),
+    )

@@ -7,7 +7,18 @@ import numpy as np
 from ftheta.estimates import binomial_interval, mean
 from ftheta.estimates.paired import sign_flip_test
 from ftheta.estimates.residuals import conformal_radius, dependence_test, median_interval, sign_test
-from ftheta.logic import AuditFinding, Axis, Bars, Curves, Enclosure, Fact, Points, Series, SubjectError, Table
+from ftheta.logic import (
+    AuditFinding,
+    Axis,
+    Bars,
+    Curves,
+    Enclosure,
+    Fact,
+    Points,
+    Series,
+    SubjectError,
+    Table,
+)
 from ftheta.risks.baselines import Fitted, nearest_targets, regress_linearly
 from ftheta.subjects import Network
 
@@ -24,7 +35,11 @@ LEAST = 20  # rows
 TESTED = 2000  # rows that are permuted
 DRAWN = 1000  # points of a scatter
 SHOWN = 8
-GROUPS = ("among the lowest predictions", "among middle predictions", "among the highest predictions")
+GROUPS = (
+    "among the lowest predictions",
+    "among middle predictions",
+    "among the highest predictions",
+)
 ASSUMED = "if the rows are independent and no training or selection saw them"
 
 
@@ -50,14 +65,20 @@ class Residuals:
 
     @property
     def predictions(self) -> np.ndarray:
-        return self.found.outputs[:, 0] if self.is_single else np.linalg.norm(self.found.outputs, axis=1)
+        return (
+            self.found.outputs[:, 0]
+            if self.is_single
+            else np.linalg.norm(self.found.outputs, axis=1)
+        )
 
 
 def evaluate_regression(net: Network, rng: np.random.Generator) -> Residuals:
     """The residuals of a network whose labels are numbers like its outputs."""
     found = evaluate_data(net, rng)
     if found.labels is None:
-        raise SubjectError("This needs data with labels.", got="no labels", remedy="add --data with x and y")
+        raise SubjectError(
+            "This needs data with labels.", got="no labels", remedy="add --data with x and y"
+        )
     if found.classes is not None:
         raise name_other_kind()
     if found.labels.shape != found.outputs.shape:
@@ -85,16 +106,28 @@ def judge_regression(net: Network, rng: np.random.Generator) -> Part:
     mse = float(squares.mean())
     explained = 1 - mse / spread if spread > 0 else 0.0
     facts = [
-        Fact("R² on the data", given.found.know(explained), f"{told}; share of the labels' variance", "r_squared"),
+        Fact(
+            "R² on the data",
+            given.found.know(explained),
+            f"{told}; share of the labels' variance",
+            "r_squared",
+        ),
         Fact("mean squared error on the data", given.found.know(mse), told, "squared_error"),
         Fact("root mean squared error", given.found.know(mse**0.5), told, "rmse"),
         Fact("mean absolute error", given.found.know(float(errors.mean())), told, "absolute_error"),
-        Fact("median absolute error, exact interval", median_interval(errors, CONFIDENCE), ASSUMED, "median_error"),
+        Fact(
+            "median absolute error, exact interval",
+            median_interval(errors, CONFIDENCE),
+            ASSUMED,
+            "median_error",
+        ),
         Fact("squared error of the best constant", given.found.know(spread), told),
     ]
     if len(errors) > 1:
         facts.insert(2, Fact("expected squared error", mean(squares, CONFIDENCE), ASSUMED))
-    return Part(tuple(facts), _worst_rows(given), (*_fit_picture(given), *_worst_pictures(net, given)))
+    return Part(
+        tuple(facts), _worst_rows(given), (*_fit_picture(given), *_worst_pictures(net, given))
+    )
 
 
 def _worst_rows(given: Residuals) -> tuple[Table, ...]:
@@ -103,10 +136,17 @@ def _worst_rows(given: Residuals) -> tuple[Table, ...]:
         rows = [(int(given.found.rows[i]), float(given.errors[i])) for i in worst]
         return (Table("largest errors", ("row", "distance from the label"), tuple(rows)),)
     rows = [
-        (int(given.found.rows[i]), float(given.labels[i, 0]), float(given.predictions[i]), float(given.gaps[i, 0]))
+        (
+            int(given.found.rows[i]),
+            float(given.labels[i, 0]),
+            float(given.predictions[i]),
+            float(given.gaps[i, 0]),
+        )
         for i in worst
     ]
-    return (Table("largest errors", ("row", "label", "prediction", "label − prediction"), tuple(rows)),)
+    return (
+        Table("largest errors", ("row", "label", "prediction", "label − prediction"), tuple(rows)),
+    )
 
 
 def _fit_picture(given: Residuals) -> tuple[Curves, ...]:
@@ -124,7 +164,11 @@ def _fit_picture(given: Residuals) -> tuple[Curves, ...]:
 def _worst_pictures(net: Network, given: Residuals) -> tuple:
     worst = np.argsort(-given.errors, kind="stable")[:SHOWN]
     x = given.found.x[worst]
-    return draw_rows(f"the {len(worst)} rows with the largest errors", net.input_shape, (x,)) if len(worst) else ()
+    return (
+        draw_rows(f"the {len(worst)} rows with the largest errors", net.input_shape, (x,))
+        if len(worst)
+        else ()
+    )
 
 
 def residuals(net: Network, rng: np.random.Generator) -> Part:
@@ -133,10 +177,17 @@ def residuals(net: Network, rng: np.random.Generator) -> Part:
     refuse_reconstruction(given)
     n = len(given.errors)
     if n < LEAST:
-        raise SubjectError(f"This needs at least {LEAST} labelled rows.", got=f"{n}", remedy="give more rows")
+        raise SubjectError(
+            f"This needs at least {LEAST} labelled rows.", got=f"{n}", remedy="give more rows"
+        )
     facts: list[Fact] = []
     findings: tuple[AuditFinding, ...] = ()
-    for told, said in (_bias(given), _trend(given, rng), _spread(given, rng), _coverage(given, rng)):
+    for told, said in (
+        _bias(given),
+        _trend(given, rng),
+        _spread(given, rng),
+        _coverage(given, rng),
+    ):
         facts += told
         findings += said
     return Part(tuple(facts), charts=_residual_picture(given), findings=findings)
@@ -153,7 +204,11 @@ def _bias(given: Residuals) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
     middle = median_interval(gaps, CONFIDENCE)
     facts = [
         Fact("median residual, exact interval", middle, ASSUMED, "median_residual"),
-        Fact("p-value, as often too low as too high", Enclosure.measured(p, samples=n), "exact sign test"),
+        Fact(
+            "p-value, as often too low as too high",
+            Enclosure.measured(p, samples=n),
+            "exact sign test",
+        ),
     ]
     share = max(low, n - low) / n
     word = "low" if low > n - low else "high"
@@ -161,10 +216,14 @@ def _bias(given: Residuals) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
     means = "A network trained on squared error aims at the mean: skewed noise shows itself in the same way."
     off = share - 0.5 if p < LEVEL else 0.0
     basis = f"measured, {n:,} rows, exact sign test, p = {p:.2g}"
-    return facts, judge("biased", Enclosure.measured(share, samples=n), says, basis, judged_by=off, means=means)
+    return facts, judge(
+        "biased", Enclosure.measured(share, samples=n), says, basis, judged_by=off, means=means
+    )
 
 
-def _trend(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
+def _trend(
+    given: Residuals, rng: np.random.Generator
+) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
     """Whether residuals depend on the prediction: then part of them could be predicted."""
     if not given.is_single:
         return [], ()
@@ -182,7 +241,9 @@ def _trend(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tupl
     )
 
 
-def _spread(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
+def _spread(
+    given: Residuals, rng: np.random.Generator
+) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
     """Whether the size of the errors depends on the prediction (heteroscedasticity)."""
     few = rng.permutation(len(given.errors))[:TESTED]
     at = given.predictions[few]
@@ -195,8 +256,18 @@ def _spread(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tup
     told = f"{n:,} rows; p = {test.p:.2g} by {test.permutations} permutations, of |error| against prediction"
     value = Enclosure.measured(ratio, samples=n)
     facts = [
-        Fact("p-value of errors of one size everywhere", Enclosure.measured(test.p, samples=n), told, "hetero_p"),
-        Fact("largest ÷ smallest median error of three groups of predictions", value, told, "hetero_ratio"),
+        Fact(
+            "p-value of errors of one size everywhere",
+            Enclosure.measured(test.p, samples=n),
+            told,
+            "hetero_p",
+        ),
+        Fact(
+            "largest ÷ smallest median error of three groups of predictions",
+            value,
+            told,
+            "hetero_ratio",
+        ),
     ]
     where = GROUPS[int(np.argmax(typical))]
     says = f"Errors are uneven (heteroscedastic): {ratio:.2g} times as large {where}."
@@ -205,7 +276,9 @@ def _spread(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tup
     return facts, judge("heteroscedastic", value, says, basis, judged_by=beyond)
 
 
-def _coverage(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
+def _coverage(
+    given: Residuals, rng: np.random.Generator
+) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
     """A split-conformal interval from one half of the rows, and how often it covers the other half."""
     order = rng.permutation(len(given.errors))
     half, other = np.array_split(order, 2)
@@ -229,16 +302,21 @@ def _coverage(given: Residuals, rng: np.random.Generator) -> tuple[list[Fact], t
             f"from {len(half):,} rows, if a new row is exchangeable with them",
             "conformal_radius",
         ),
-        Fact("coverage of that interval on the other rows", share, f"{len(other):,} rows", "coverage"),
+        Fact(
+            "coverage of that interval on the other rows", share, f"{len(other):,} rows", "coverage"
+        ),
         Fact(f"coverage {GROUPS[worst]}", known[worst], f"{len(groups[worst]):,} rows"),
     ]
-    short = min(COVERAGE, share.lo) - known[worst].hi  # few rows give a radius that is short everywhere
+    # few rows give a radius that is short everywhere
+    short = min(COVERAGE, share.lo) - known[worst].hi
     here = f"it contained {percent(inside.mean(), 0)} of {len(other):,} held-out ones"
     says = f"{ball}{size} contains a new label with probability {percent(COVERAGE, 0)} at least; {here}."
     if short > 0:
         low = percent(inside[groups[worst]].mean(), 0)
         says = f"{ball}{size}: {here}, but {low} {GROUPS[worst]}."
-    basis = f"split conformal, {len(half):,} + {len(other):,} rows, {percent(CONFIDENCE, 0)} intervals"
+    basis = (
+        f"split conformal, {len(half):,} + {len(other):,} rows, {percent(CONFIDENCE, 0)} intervals"
+    )
     return facts, judge("uneven-coverage", share, says, basis, judged_by=max(short, 0.0))
 
 
@@ -275,10 +353,18 @@ def judge_against_baselines(
     ]
     best = min(losses, key=lambda name: float(losses[name].mean()))
     p = min(1.0, len(tried) * sign_flip_test(losses[best] - own, rng))
-    tested = f"sign-flip test of exchangeable errors, corrected for {len(tried)} baselines; {ASSUMED}"
+    tested = (
+        f"sign-flip test of exchangeable errors, corrected for {len(tried)} baselines; {ASSUMED}"
+    )
     facts.append(Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=n), tested))
     sizes = tuple(float(np.sqrt(part.mean())) for part in (own, *losses.values()))
-    chart = Bars("root mean squared error on the same rows", Axis("error"), ("this network", *tried), ("",), (sizes,))
+    chart = Bars(
+        "root mean squared error on the same rows",
+        Axis("error"),
+        ("this network", *tried),
+        ("",),
+        (sizes,),
+    )
     return Part(tuple(facts), charts=(chart,), findings=_compare(own, losses[best], best, p))
 
 
@@ -290,7 +376,9 @@ def _compare(own: np.ndarray, rival: np.ndarray, best: str, p: float) -> tuple[A
     value = Enclosure.measured(beyond, samples=n)
     article = "the" if best.startswith("mean") else "a"
     if beyond > 0 and p < 0.05:
-        return judge("larger-error-than-baseline", value, f"Worse than {article} {best}: {errors}.", basis)
+        return judge(
+            "larger-error-than-baseline", value, f"Worse than {article} {best}: {errors}.", basis
+        )
     if p < 0.05:
         says = f"It beats the best simple baseline, {best}: {errors}."
     else:

@@ -34,13 +34,19 @@ def residual_blocks(net: Network, rng: np.random.Generator) -> Part:
     constants = block_constants(chain, weights, x) if net.parameters <= MOST_WEIGHTS else []
     facts = [
         Fact("residual blocks", Enclosure.exact(chain.blocks)),
-        Fact("relative size of a block, median", Enclosure.measured(float(np.median(sizes)), samples=len(x)), told),
+        Fact(
+            "relative size of a block, median",
+            Enclosure.measured(float(np.median(sizes)), samples=len(x)),
+            told,
+        ),
         *_invertible(constants),
         *_flow_facts(net, chain, weights, x, told),
     ]
     if len(chain.stages[chain.longest_stage]) >= FEWEST:
         regime = measure_regime(chain, weights, x, DRAWS, rng)
-        told_regime = f"α = {regime.alpha:.2g}, αLᴴ = {regime.displacement:.2g}, L = {regime.blocks}"
+        told_regime = (
+            f"α = {regime.alpha:.2g}, αLᴴ = {regime.displacement:.2g}, L = {regime.blocks}"
+        )
         facts.append(Fact("regime of scaling", regime.name, told_regime))
     findings = _judge_idle(sizes, len(x))
     return Part(tuple(facts), (_table(sizes, constants),), (_picture(sizes, constants),), findings)
@@ -51,7 +57,9 @@ def _read_chain(net: Network) -> Chain:
     try:
         chain = residual_chain(net.apply, net.params, net.input_shape)
     except GraphError as error:
-        raise SubjectError("The blocks cannot be told.", got=str(error).splitlines()[0], remedy=FITTING) from error
+        raise SubjectError(
+            "The blocks cannot be told.", got=str(error).splitlines()[0], remedy=FITTING
+        ) from error
     if not chain.blocks:
         raise name_other_kind()
     return chain
@@ -83,7 +91,9 @@ def _invertible(constants: list[BlockConstant]) -> list[Fact]:
     sure = sum(c.bound.hi < 1 for c in constants)
     known = sum(c.bound.hi < inf for c in constants)
     told = f"of {len(constants)}; Lip(v) < 1 with weights as float64 computes them, of {known} blocks there is a bound"
-    return [Fact("blocks certified to be invertible", Enclosure.equal(sure), told, "invertible_blocks")]
+    return [
+        Fact("blocks certified to be invertible", Enclosure.equal(sure), told, "invertible_blocks")
+    ]
 
 
 def _flow_facts(net: Network, chain: Chain, weights: list, x: np.ndarray, told: str) -> list[Fact]:
@@ -93,12 +103,21 @@ def _flow_facts(net: Network, chain: Chain, weights: list, x: np.ndarray, told: 
         flow = make_flow(RUNGE_KUTTA)
         return chain.states(weights, row)[0], chain.states(weights, row, flow)[0]
 
-    own, flowed = (np.asarray(part).reshape(len(x), -1) for part in call_compiled(jax.vmap(both), x))
+    own, flowed = (
+        np.asarray(part).reshape(len(x), -1) for part in call_compiled(jax.vmap(both), x)
+    )
     gap = np.linalg.norm(flowed - own, axis=1) / np.maximum(np.linalg.norm(own, axis=1), 1e-300)
     if not np.isfinite(gap).all():
         return [Fact("distance from the flow of its blocks", "the flow leaves every bound", told)]
     value = Enclosure.measured(float(np.median(gap)), samples=len(x))
-    facts = [Fact("distance from the flow of its blocks, median, relative to the output", value, told, "flow_gap")]
+    facts = [
+        Fact(
+            "distance from the flow of its blocks, median, relative to the output",
+            value,
+            told,
+            "flow_gap",
+        )
+    ]
     if own.shape[1] > 1:
         stays = Enclosure.measured(int((own.argmax(1) == flowed.argmax(1)).sum()), samples=len(x))
         facts.append(Fact("predictions that the flow shares", stays, told))
@@ -111,7 +130,12 @@ def _judge_idle(sizes: np.ndarray, n: int) -> tuple[AuditFinding, ...]:
     says = f"{len(idle)} of {len(sizes)} residual blocks hardly move their state: by less than 1 % (blocks {listed})."
     if not len(idle):
         says = f"Every residual block moves its state: by {percent(float(sizes.min()))} or more in the mean."
-    return judge("idle-blocks", Enclosure.measured(len(idle), samples=n), says, judged_by=len(idle) / len(sizes))
+    return judge(
+        "idle-blocks",
+        Enclosure.measured(len(idle), samples=n),
+        says,
+        judged_by=len(idle) / len(sizes),
+    )
 
 
 def _table(sizes: np.ndarray, constants: list[BlockConstant]) -> Table:
@@ -130,4 +154,6 @@ def _picture(sizes: np.ndarray, constants: list[BlockConstant]) -> Curves:
     if some.any():
         series.append(Series("Lip(v) at most", number[some], bounds[some], "bound"))
         series.append(Series("invertible below", [1, len(sizes)], [1.0, 1.0], "reference"))
-    return Curves("residual blocks, from the input", Axis("block"), Axis("size", "log"), tuple(series))
+    return Curves(
+        "residual blocks, from the input", Axis("block"), Axis("size", "log"), tuple(series)
+    )

@@ -7,14 +7,33 @@ from math import inf
 import numpy as np
 
 from ftheta.certify.perturbations import read_problem
-from ftheta.logic import AuditFinding, Axis, Basis, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
+from ftheta.logic import (
+    AuditFinding,
+    Axis,
+    Basis,
+    Chart,
+    Curves,
+    Enclosure,
+    Fact,
+    Series,
+    SubjectError,
+    Table,
+)
 from ftheta.stability.certifying import Certifier
 from ftheta.stability.radii import certified_radius
 from ftheta.subjects import Network
 
 from ..part import NOT_COMPUTED, RADII_TABLE, Part
 from ..rules import INVISIBLE, SMALL, judge, weigh_without_data
-from .inputs import affordable, choose_rows, classes_of, ensure_real_inputs, multiplications, outputs_at, some_rows
+from .inputs import (
+    affordable,
+    choose_rows,
+    classes_of,
+    ensure_real_inputs,
+    multiplications,
+    outputs_at,
+    some_rows,
+)
 from .large import is_large, loss_gradients
 from .pictures import draw_rows
 from .symmetries import image_of
@@ -23,7 +42,8 @@ ROWS = 64  # put to bounds
 RADII = (1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the largest entry of the data
 TOLD = (1e-4, 1e-3, 1e-2, 1e-1)
 WORK = 2e9  # multiplications of all interval evaluations
-LINEAR = 3e6  # multiplications of one evaluation, up to which linear bounds and attacks are affordable
+# multiplications of one evaluation, up to which linear bounds and attacks are affordable
+LINEAR = 3e6
 COARSE = 0.02  # relative tolerance of a certified radius
 DRAWN = 6
 ALIKE = 0.1  # of the widest column, that half of the pixels of images reach
@@ -59,14 +79,19 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
     many such a change was met; where labels are classes, both of the rows whose largest output is the right one."""
     ensure_real_inputs(net)
     if int(np.prod(net.output_shape)) < 2:
-        raise SubjectError("There is one output, hence no class.", remedy="this is about networks with several outputs")
+        raise SubjectError(
+            "There is one output, hence no class.",
+            remedy="this is about networks with several outputs",
+        )
     if is_large(net):
         return _attacked_rows(net)
     is_small = multiplications(net) <= LINEAR
     found = _try_rows(net, affordable(net, WORK / len(RADII), 1, ROWS), rng, is_small)
     n = len(found.x)
     name = "share of rows" if found.right is None else "accuracy"
-    relative = f"every input within ε of its value, ε relative to the largest entry {found.scale:.3g}"
+    relative = (
+        f"every input within ε of its value, ε relative to the largest entry {found.scale:.3g}"
+    )
     tried = f"of {n:,} {_describe_tried(net)}, {relative}"
     counts = {"certified": found.certain_at}
     if is_small:
@@ -96,7 +121,9 @@ def _attacked_rows(net: Network) -> Part:
     known = loss_gradients(net)
     classes = classes_of(net, known.y)
     if classes is None or known.by_inputs is None:
-        raise SubjectError("Requires classes as labels, and real inputs.", remedy="add --data with x and y")
+        raise SubjectError(
+            "Requires classes as labels, and real inputs.", remedy="add --data with x and y"
+        )
     x = known.x.astype(np.float64)
     found = _attack_along_signs(net, x, classes, np.sign(known.by_inputs))
     n = len(x)
@@ -124,7 +151,9 @@ def _attack_radii(net: Network, x: np.ndarray) -> list[float]:
     return sorted([*(scale * radius for radius in TOLD), INVISIBLE * size, SMALL * size])
 
 
-def _attack_along_signs(net: Network, x: np.ndarray, classes: np.ndarray, signs: np.ndarray) -> _Rows:
+def _attack_along_signs(
+    net: Network, x: np.ndarray, classes: np.ndarray, signs: np.ndarray
+) -> _Rows:
     """Every row at growing distances along its signs, until its class changes."""
     labels = outputs_at(net, x).argmax(1)
     right = labels == classes
@@ -157,7 +186,9 @@ def _try_rows(net: Network, most: int, rng: np.random.Generator, is_small: bool)
     return _Rows(numbers, x, right, labels, certified, met, there, changes_to)
 
 
-def _robust_radii(net: Network, x: np.ndarray, is_small: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _robust_radii(
+    net: Network, x: np.ndarray, is_small: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """In ℓ∞, of each row: a radius within which its label is certain, the distance of an input with another one, and
     that input."""
     if is_small:
@@ -188,14 +219,19 @@ def _rows_to_certify(
 
 
 def _describe_tried(net: Network) -> str:
-    return "standard normal inputs tried" if net.data is None else f"rows tried ({len(net.data):,} in the data)"
+    return (
+        "standard normal inputs tried"
+        if net.data is None
+        else f"rows tried ({len(net.data):,} in the data)"
+    )
 
 
 def _median_distance(found: _Rows) -> Fact:
     """Half of the rows change their class within it."""
     median = float(np.sort(found.met)[len(found.met) // 2])
     told = f"in ℓ∞, by a search; {len(found.met):,} rows, wrong ones count as 0"
-    known = Enclosure.between(0.0, median, Basis.FLOAT)  # the network is run at the inputs that were found
+    # the network is run at the inputs that were found
+    known = Enclosure.between(0.0, median, Basis.FLOAT)
     return Fact("median distance to an input with another class", known, told)
 
 
@@ -207,12 +243,19 @@ def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
         return ()
     size, of = _range_of_inputs(net.input_shape, found.x)
     findings: tuple[AuditFinding, ...] = ()
-    for rule, share, words in (("invisible-changes", INVISIBLE, "1/255"), ("small-changes", SMALL, "8/255")):
+    for rule, share, words in (
+        ("invisible-changes", INVISIBLE, "1/255"),
+        ("small-changes", SMALL, "8/255"),
+    ):
         radius = share * size
         flipped = int((found.met[right] <= radius).sum())
         certain = int((found.certified[right] >= radius).sum())
         told = f"{flipped} of {n} rows tried change class within ε = {radius:.3g} ({words} of {of})"
-        says = f"Predictions flip easily: {told}." if flipped else f"No prediction tried flips: {told}."
+        says = (
+            f"Predictions flip easily: {told}."
+            if flipped
+            else f"No prediction tried flips: {told}."
+        )
         known = Enclosure.between(flipped / n, (n - certain) / n, Basis.FLOAT)
         basis = f"attacked from below, certified from above, {n} rows tried"
         means = f"{certain} of {n} are certified to stay."
@@ -228,7 +271,11 @@ def _range_of_inputs(shape: tuple[int, ...], x: np.ndarray) -> tuple[float, str]
     if not len(used):
         return 1.0, "1, as no column varies"
     is_picture = image_of(shape) is not None and np.median(used) > ALIKE * used.max()
-    return (float(np.ptp(x)), "the input range") if is_picture else (float(used.min()), "the narrowest column's range")
+    return (
+        (float(np.ptp(x)), "the input range")
+        if is_picture
+        else (float(used.min()), "the narrowest column's range")
+    )
 
 
 def _tables(found: _Rows, *, attacked: bool = True, certified: bool = True) -> tuple[Table, ...]:
@@ -263,12 +310,22 @@ def _chart(found: _Rows, *, attacked: bool, radii: tuple[float, ...] = RADII) ->
     series = [Series("certified", radii, lower, "bound", lo=lower, hi=upper)]
     if attacked:
         series.append(Series("attacked", radii, upper))
-    title = "rows whose class cannot change" if found.right is None else "rows that are right and stay so"
+    title = (
+        "rows whose class cannot change"
+        if found.right is None
+        else "rows that are right and stay so"
+    )
     return Curves(title, Axis("ε", "log"), Axis(f"share of the {n:,} rows tried"), tuple(series))
 
 
 def _draw_fragile(net: Network, found: _Rows) -> tuple[Chart, ...]:
     """The rows that change soonest, above the same as they have changed, where they are images."""
-    order = np.argsort(np.where((found.met > 0) & np.isfinite(found.met), found.met, inf), kind="stable")[:DRAWN]
+    order = np.argsort(
+        np.where((found.met > 0) & np.isfinite(found.met), found.met, inf), kind="stable"
+    )[:DRAWN]
     order = order[np.isfinite(found.met[order]) & (found.met[order] > 0)]
-    return draw_rows("most fragile rows; below each, changed", net.input_shape, (found.x[order], found.there[order]))
+    return draw_rows(
+        "most fragile rows; below each, changed",
+        net.input_shape,
+        (found.x[order], found.there[order]),
+    )

@@ -9,7 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.graph import Graph, Node, trace, values
-from ftheta.logic import AuditFinding, Axis, Bars, Chart, Curves, Enclosure, Fact, Series, SubjectError, Table
+from ftheta.logic import (
+    AuditFinding,
+    Axis,
+    Bars,
+    Chart,
+    Curves,
+    Enclosure,
+    Fact,
+    Series,
+    SubjectError,
+    Table,
+)
 from ftheta.spectra import Objective
 from ftheta.spectra.loss_constants import signals
 from ftheta.spectra.objective import natural_objective
@@ -23,7 +34,8 @@ from .large import is_large, loss_gradients
 
 ROWS = 64  # for gradients
 LOOKED_AT = 1024  # rows, for units
-SATURATED = {"tanh": 0.05, "logistic": 0.05}  # of the steepest slope, below which a unit is called saturated
+# of the steepest slope, below which a unit is called saturated
+SATURATED = {"tanh": 0.05, "logistic": 0.05}
 SHOWN = 40
 MOST_BARS = 12
 DIAGNOSED = 3_000_000  # parameters of a network whose layers are bounded one by one
@@ -33,7 +45,10 @@ HELD = 1 << 25  # values of units held at once
 def gradients_by_layer(net: Network, rng: np.random.Generator) -> Part:
     """The norm of the gradient of the loss for every array of parameters."""
     if not net.parameters:
-        raise SubjectError("This network has no parameters.", remedy="give an equinox module, or a file with weights")
+        raise SubjectError(
+            "This network has no parameters.",
+            remedy="give an equinox module, or a file with weights",
+        )
     net = net.behind_scaling()  # the parameters of its layers are those that are differentiated by
     if is_large(net) and net.data is not None and net.data.y is not None:
         known = loss_gradients(net)
@@ -54,7 +69,9 @@ def _describe_gradients(net: Network, tree: Any, told: str, objective: Objective
         layers = signals(objective, net.description, ROWS)
     if layers is not None:
         facts.append(Fact("diagnosis", layers.diagnosis, told))
-    rows = [(n, size, norm, norm / size if size else 0.0) for n, size, norm in zip(names, sizes, norms)][:SHOWN]
+    rows = [
+        (n, size, norm, norm / size if size else 0.0) for n, size, norm in zip(names, sizes, norms)
+    ][:SHOWN]
     table = Table(f"gradients, {told}", ("parameters", "‖θ‖", "‖∇θ‖", "‖∇θ‖ / ‖θ‖"), tuple(rows))
     return Part(tuple(facts), (table,), _picture(leaves, norms, names), _judge_balance(facts))
 
@@ -73,9 +90,17 @@ def _judge_balance(facts: list[Fact]) -> tuple[AuditFinding, ...]:
         if fact.key == "gradient_ratio" and isinstance(fact.value, Enclosure):
             ratio = fact.value.middle
             size = abs(log10(ratio)) if ratio > 0 else inf
-            word = "balanced" if size <= 1 else "vanish towards the input" if ratio < 1 else "explode towards the input"
+            word = (
+                "balanced"
+                if size <= 1
+                else "vanish towards the input"
+                if ratio < 1
+                else "explode towards the input"
+            )
             says = f"Gradients {'are ' * (size <= 1)}{word}: norm of the first matrix ÷ the last {ratio:.3g}."
-            return judge("gradient-balance", fact.value, says, f"computed, {fact.note}", judged_by=size)
+            return judge(
+                "gradient-balance", fact.value, says, f"computed, {fact.note}", judged_by=size
+            )
     return ()
 
 
@@ -87,7 +112,9 @@ def _objective(net: Network, rng: np.random.Generator) -> tuple[Objective, str]:
         return found, f"{found.loss.name} loss on {describe_rows(len(found.examples), net.data)}"
     x, source = some_rows(net, affordable(net, 1e9, 4, ROWS), rng)
     y = rng.normal(size=(len(x), *net.output_shape))
-    return Objective.of((net.params, net.apply), (x, y), "squared"), f"squared loss, {source}, random targets"
+    return Objective.of(
+        (net.params, net.apply), (x, y), "squared"
+    ), f"squared loss, {source}, random targets"
 
 
 def name_parameters(net: Network, path: tuple[Any, ...]) -> str:
@@ -100,7 +127,11 @@ def name_parameters(net: Network, path: tuple[Any, ...]) -> str:
 
 def _picture(leaves: list[Any], norms: list[float], names: list[str]) -> tuple[Chart, ...]:
     """Of the matrices alone, in order: as bars, or where there are many as a curve."""
-    shown = [(name, norm) for (_, leaf), norm, name in zip(leaves, norms, names) if leaf.ndim > 1 and norm > 0]
+    shown = [
+        (name, norm)
+        for (_, leaf), norm, name in zip(leaves, norms, names)
+        if leaf.ndim > 1 and norm > 0
+    ]
     if len(shown) < 2:
         return ()
     title = "gradient of each matrix of weights"
@@ -151,14 +182,24 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
         of_them = f"of {total:,} units; {told}"
         facts += [
             Fact("ReLUs", Enclosure.exact(total)),
-            Fact("dead ReLUs on this data", Enclosure.measured(dead, samples=n), of_them, "dead_neurons"),
-            Fact("always-active ReLUs on this data", Enclosure.measured(always, samples=n), of_them),
+            Fact(
+                "dead ReLUs on this data",
+                Enclosure.measured(dead, samples=n),
+                of_them,
+                "dead_neurons",
+            ),
+            Fact(
+                "always-active ReLUs on this data", Enclosure.measured(always, samples=n), of_them
+            ),
         ]
     if curved:
         worst = max(u.flat for u in curved)
         facts.append(
             Fact(
-                "largest share of saturated values in a layer", Enclosure.measured(worst, samples=n), told, "saturation"
+                "largest share of saturated values in a layer",
+                Enclosure.measured(worst, samples=n),
+                told,
+                "saturation",
             )
         )
     facts += _growth(units, n, told)
@@ -176,12 +217,22 @@ def _judge_relus(relus: list[_Units], n: int) -> tuple[AuditFinding, ...]:
     total = sum(u.on.size for u in relus)
     gone = [k for k, (u, d) in enumerate(zip(relus, dead), 1) if d == u.on.size]
     where = ", ".join(f"activation {k}: {d}" for k, d in enumerate(dead, 1) if d)
-    says = f"{sum(dead):,} of {total:,} ReLUs are dead on every row." if any(dead) else "No ReLU is dead on these rows."
+    says = (
+        f"{sum(dead):,} of {total:,} ReLUs are dead on every row."
+        if any(dead)
+        else "No ReLU is dead on these rows."
+    )
     layers = f"Every unit of activation {', '.join(map(str, gone))} is dead: the output no longer depends on the input."
     share = Enclosure.measured(sum(dead), samples=n)
     return (
         *judge("dead-layer", Enclosure.measured(len(gone), samples=n), layers),
-        *judge("dead-units", share, says, judged_by=sum(dead) / total, means=where.capitalize() + "." if where else ""),
+        *judge(
+            "dead-units",
+            share,
+            says,
+            judged_by=sum(dead) / total,
+            means=where.capitalize() + "." if where else "",
+        ),
     )
 
 
@@ -191,7 +242,14 @@ def _growth(units: list[_Units], n: int, told: str) -> list[Fact]:
     if len(units) < 2 or not (0 < first < inf and 0 < last < inf):
         return []
     ratio = Enclosure.measured(last / first, samples=n)
-    return [Fact("size of the last activation ÷ the first (root mean square)", ratio, told, "signal_growth")]
+    return [
+        Fact(
+            "size of the last activation ÷ the first (root mean square)",
+            ratio,
+            told,
+            "signal_growth",
+        )
+    ]
 
 
 def _judge_growth(units: list[_Units], n: int) -> tuple[AuditFinding, ...]:
@@ -221,7 +279,15 @@ def _unit_chart(relus: list[_Units]) -> tuple[Chart, ...]:
     switching = [u.on.size - d - a for u, d, a in zip(relus, dead, always)]
     names = tuple(f"activation {u.name}" for u in relus)
     groups = ("dead", "always active", "switching")
-    return (Bars("units of each activation on the data", Axis("units"), names, groups, (dead, always, switching)),)
+    return (
+        Bars(
+            "units of each activation on the data",
+            Axis("units"),
+            names,
+            groups,
+            (dead, always, switching),
+        ),
+    )
 
 
 def is_activation(graph: Graph, node: Node) -> bool:
@@ -234,7 +300,9 @@ def _rectifies(graph: Graph, node: Node) -> bool:
         return True
     constants = [graph.constants.get(slot.id) for slot in node.inputs]
     return (
-        node.primitive == "max" and node.outputs[0].is_real and any(c is not None and not np.any(c) for c in constants)
+        node.primitive == "max"
+        and node.outputs[0].is_real
+        and any(c is not None and not np.any(c) for c in constants)
     )
 
 
@@ -265,7 +333,9 @@ def _activity(node: Node, out: Any) -> tuple[Any, Any, Any, Any]:
     """Which units are on for some, and for every, row of a block, how many values are saturated, and the sum of their
     squares."""
     slope = 1 - out**2 if node.primitive == "tanh" else 4 * out * (1 - out)
-    flat = jnp.sum(slope < SATURATED[node.primitive]) if node.primitive in SATURATED else jnp.zeros(())
+    flat = (
+        jnp.sum(slope < SATURATED[node.primitive]) if node.primitive in SATURATED else jnp.zeros(())
+    )
     return (out > 0).any(0), (out > 0).all(0), flat, jnp.sum(out**2)
 
 
@@ -275,4 +345,8 @@ def _table(units: list[_Units], told: str) -> Table:
          "–" if u.is_relu else f"{percent(u.flat)}")
         for u in units[:SHOWN]
     ]  # fmt: skip
-    return Table(f"units, {told}", ("activation", "units", "dead", "always active", "saturated values"), tuple(rows))
+    return Table(
+        f"units, {told}",
+        ("activation", "units", "dead", "always active", "saturated values"),
+        tuple(rows),
+    )

@@ -15,7 +15,8 @@ from .inputs import ensure_real_inputs, piecewise_affine
 
 MOST_CELLS = 20_000  # no clock: the same pieces on every machine
 LESS = 8  # a fraction of the cells that theorems about pieces may take
-BESIDE = (0.5, -0.25, -0.4, -0.47)  # how far the slice goes beyond its rows, in steps between them: less and less
+# how far the slice goes beyond its rows, in steps between them: less and less
+BESIDE = (0.5, -0.25, -0.4, -0.47)
 AROUND = (3.0, 1.0, 0.3, 0.1)  # half its side, without data
 
 
@@ -35,7 +36,10 @@ def pieces_on_a_slice(net: Network, rng: np.random.Generator) -> Part:
             break
     cells = pieces(form, domain, max_cells=most, maps=True)
     where = _place(form.widths[0], data, size)
-    return Part(tuple(_facts(cells, basis, where)), charts=(cells.chart("slope", boundary=cells.certificate.complete),))
+    return Part(
+        tuple(_facts(cells, basis, where)),
+        charts=(cells.chart("slope", boundary=cells.certificate.complete),),
+    )
 
 
 def _facts(cells: Complex, basis: Basis, where: str) -> Iterator[Fact]:

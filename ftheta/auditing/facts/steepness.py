@@ -26,14 +26,22 @@ def steepness(net: Network, rng: np.random.Generator) -> Part:
     if is_large(net):
         return _steepness_along_gradients(net)
     starts = inputs_near(
-        None if net.data is None else net.data.x, net.input_shape, affordable(net, 1e7, 4, POINTS), 1.0, rng
+        None if net.data is None else net.data.x,
+        net.input_shape,
+        affordable(net, 1e7, 4, POINTS),
+        1.0,
+        rng,
     )
     steps = affordable(net, CLIMBING, 10, 100)
     climbs = affordable(net, 10 * CLIMBING, 2, CLIMBS)
     secant = steepest_secant(net, starts, rng, climbs=climbs, steps=steps)
     x, source = some_rows(net, affordable(net, WORK, 16, 1024), rng)
     sought = f"2-norm, sought from {len(starts):,} {'normal inputs' if net.data is None else 'rows and normal inputs'}"
-    facts = [Fact("Lipschitz lower bound (steepest secant found)", secant.known, sought, "lipschitz_lower")]
+    facts = [
+        Fact(
+            "Lipschitz lower bound (steepest secant found)", secant.known, sought, "lipschitz_lower"
+        )
+    ]
     bound = _product(net) or _product_of_steps(net)
     if bound is not None:
         everywhere = Enclosure.at_most(bound.hi, bound.basis)
@@ -74,7 +82,9 @@ def _steepness_along_gradients(net: Network) -> Part:
     steepest = float((rise / np.where(length > 0, length, np.inf)).max())
     told = f"2-norm, secants along the gradients of the loss at {len(x)} rows; no upper bound of a network of this size"
     lower = Enclosure.at_least(steepest, samples=len(x))
-    return Part((Fact("Lipschitz lower bound (steepest secant found)", lower, told, "lipschitz_lower"),))
+    return Part(
+        (Fact("Lipschitz lower bound (steepest secant found)", lower, told, "lipschitz_lower"),)
+    )
 
 
 def _product(net: Network) -> Enclosure | None:

@@ -63,7 +63,9 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     size = sum(layer.weight.size for layer in told.layers)
     if size > MOST_BALANCED:
         raise SubjectError(
-            "The network is too large to be balanced.", got=f"{size:,} weights", remedy="take fewer layers"
+            "The network is too large to be balanced.",
+            got=f"{size:,} weights",
+            remedy="take fewer layers",
         )
     before = sum(told.widths[1:-1])
     copies = measure_norms(told)
@@ -72,7 +74,9 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
         Fact("minimum-norm rescaling, squared norm", Enclosure.equal(copies.after)),
     ]
     if size > MOST_WEIGHTS:
-        facts.append(Fact("canonical form", f"not computed: {size:,} weights are too many for rationals"))
+        facts.append(
+            Fact("canonical form", f"not computed: {size:,} weights are too many for rationals")
+        )
         return Part(tuple(facts))
     form = canonical(from_description(told))
     after = sum(form.widths[1:-1])
@@ -83,7 +87,10 @@ def canonical_form(net: Network, rng: np.random.Generator) -> Part:
     ]
     says = f"{before - after:,} of {before:,} neurons are duplicate or dead: the function needs {after:,}."
     return Part(
-        tuple(facts), findings=judge("duplicate-neurons", Enclosure.exact(before - after), says, "proved, in rationals")
+        tuple(facts),
+        findings=judge(
+            "duplicate-neurons", Enclosure.exact(before - after), says, "proved, in rationals"
+        ),
     )
 
 
@@ -91,7 +98,9 @@ def _misdescription(net: Network) -> str:
     """Why a list of layers is not known to be what the network computes; empty where it is."""
     found = describes_this_function(net, {})
     return (
-        "" if found.status is Status.PROVED else f"a list of layers that is not shown to be the function: {found.note}"
+        ""
+        if found.status is Status.PROVED
+        else f"a list of layers that is not shown to be the function: {found.note}"
     )
 
 
@@ -102,11 +111,15 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
     if grid is None:
         got = f"inputs of shape {net.input_shape}"
         raise SubjectError(
-            "The inputs are no images or sequences.", got=got, remedy="give inputs with axes, or square images"
+            "The inputs are no images or sequences.",
+            got=got,
+            remedy="give inputs with axes, or square images",
         )
     x, source = some_rows(net, affordable(net, 5e9 / (2 * MOST_SHIFTS), 4, ROWS), rng)
     still = outputs_at(net, x).reshape(len(x), *net.output_shape)
-    moves_too = layout_of(net.input_shape, net.output_shape) is not None and len(net.input_shape) > 1
+    moves_too = (
+        layout_of(net.input_shape, net.output_shape) is not None and len(net.input_shape) > 1
+    )
     what = "equivariance defect" if moves_too else "invariance defect"
     distances = FEW_SHIFTS if is_large(net) else range(1, MOST_SHIFTS + 1)
     moves = [(axis, by) for axis in grid.axes for by in distances if by <= grid.shape[axis] // 2]
@@ -131,7 +144,9 @@ def shifts(net: Network, rng: np.random.Generator) -> Part:
             facts.append(Fact(name, Enclosure.measured(kept, samples=len(x)), told))
             stays.append(kept / len(x))
         series.append(Series(f"axis {axis + 1}", by, defects))
-    chart = Curves(f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series))
+    chart = Curves(
+        f"{what} against shift", Axis("shift"), Axis("largest relative change"), tuple(series)
+    )
     maps = _change_map(where / _largest_entry(still), grid) if moves_too else ()
     return Part(tuple(facts), charts=(chart, *maps), findings=_judge_shifts(stays, len(x)))
 
@@ -149,7 +164,9 @@ def _judge_shifts(stays: list[float], n: int) -> tuple[AuditFinding, ...]:
         return ()
     changed = 1 - min(stays)
     if changed <= 0.1:
-        says = f"A shift by one pixel leaves {percent(min(stays), 0)} of the predictions as they are."
+        says = (
+            f"A shift by one pixel leaves {percent(min(stays), 0)} of the predictions as they are."
+        )
     else:
         shares = " and ".join(f"{percent(share, 0)}" for share in stays)
         says = f"Not shift-invariant: {shares} of the predictions survive a shift by one pixel along the axes."
@@ -173,7 +190,9 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     grid = image_of(net.input_shape)
     if grid is None or len(grid.axes) < 2:
         got = f"inputs of shape {net.input_shape}"
-        raise SubjectError("The inputs are no images.", got=got, remedy="give inputs with height and width")
+        raise SubjectError(
+            "The inputs are no images.", got=got, remedy="give inputs with height and width"
+        )
     height, width = (grid.shape[axis] for axis in grid.axes)
     group = dihedral(4 if height == width else 2)
     channels = prod(grid.shape) // (height * width)
@@ -181,12 +200,16 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     try:
         images, target = representations_for(net, images, None)
     except UsageError as error:  # outputs that are images of another form
-        raise SubjectError(error.what, got=f"outputs of shape {net.output_shape}", remedy=error.remedy) from error
+        raise SubjectError(
+            error.what, got=f"outputs of shape {net.output_shape}", remedy=error.remedy
+        ) from error
     x, source = some_rows(net, affordable(net, 5e9 / group.order, 4, ROWS), rng)
     still = outputs_at(net, x)
     rows = _flatten(x)
     others = [g for g in range(group.order) if g != group.identity]
-    moved = outputs_at(net, np.concatenate([images.move(g, rows) for g in others]).reshape(-1, *x.shape[1:]))
+    moved = outputs_at(
+        net, np.concatenate([images.move(g, rows) for g in others]).reshape(-1, *x.shape[1:])
+    )
     found: dict[str, float] = {}
     stays: dict[str, int] = {}
     for g, values in zip(others, moved.reshape(len(others), *still.shape)):
@@ -197,14 +220,20 @@ def turns(net: Network, rng: np.random.Generator) -> Part:
     moves_too = bool((target.character != target.dimension).any())
     what = "equivariance defect" if moves_too else "invariance defect"
     told = f"{source}, relative to the outputs"
-    facts = [Fact(f"{what}, {k}", Enclosure.at_least(v, samples=len(x)), told) for k, v in found.items()]
+    facts = [
+        Fact(f"{what}, {k}", Enclosure.at_least(v, samples=len(x)), told) for k, v in found.items()
+    ]
     if not moves_too and still.shape[1] > 1:
         of_them = f"of {len(x)}; {source}"
         for k, kept in stays.items():
             unchanged = Enclosure.measured(kept, samples=len(x))
-            facts.append(Fact(f"predictions unchanged under a {k}", unchanged, of_them, f"unchanged, {k}"))
+            facts.append(
+                Fact(f"predictions unchanged under a {k}", unchanged, of_them, f"unchanged, {k}")
+            )
     title = f"{what} under rotations and flips"
-    chart = Bars(title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),))
+    chart = Bars(
+        title, Axis("largest relative change"), tuple(found), ("",), (tuple(found.values()),)
+    )
     return Part(tuple(facts), charts=(chart,))
 
 

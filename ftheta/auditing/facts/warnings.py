@@ -24,7 +24,9 @@ def data_warnings(net: Network, rng: np.random.Generator) -> Part:
         raise SubjectError("This needs data.", got="no data", remedy="add --data with x and y")
     doubts, findings = _label_doubts(net, rng)
     found = [*net.data.notes, *doubts]
-    names = ["data warning" if len(found) == 1 else f"data warning {k}" for k in range(1, len(found) + 1)]
+    names = [
+        "data warning" if len(found) == 1 else f"data warning {k}" for k in range(1, len(found) + 1)
+    ]
     notes = [f"{note[:1].upper()}{note[1:].rstrip('.')}." for note in _other_notes(net.data)]
     said = [judge("data-warning", Enclosure.exact(1), note, "read off the file") for note in notes]
     facts = tuple(Fact(name, note) for name, note in zip(names, found))
@@ -37,7 +39,9 @@ def _other_notes(data: Dataset) -> list[str]:
     return [note for note in data.notes if note not in counted]
 
 
-def _label_doubts(net: Network, rng: np.random.Generator) -> tuple[list[str], tuple[AuditFinding, ...]]:
+def _label_doubts(
+    net: Network, rng: np.random.Generator
+) -> tuple[list[str], tuple[AuditFinding, ...]]:
     """An accuracy below that of the most frequent class: the labels may be coded in another way than the outputs."""
     found = evaluate_data(net, rng)
     if found.classes is None:
@@ -48,9 +52,13 @@ def _label_doubts(net: Network, rng: np.random.Generator) -> tuple[list[str], tu
         return doubts, ()
     right = int((found.guesses == found.classes).sum())
     majority = np.bincount(found.classes).max() / len(found.rows)
-    if binomial_interval(right, len(found.rows), SURE).hi >= majority:  # a few rows may be wrong by chance
+    if (
+        binomial_interval(right, len(found.rows), SURE).hi >= majority
+    ):  # a few rows may be wrong by chance
         return doubts, ()
-    gain = (_renamed(found.guesses, found.classes, outputs) - (found.guesses == found.classes).sum()) / len(found.rows)
+    gain = (
+        _renamed(found.guesses, found.classes, outputs) - (found.guesses == found.classes).sum()
+    ) / len(found.rows)
     value = Enclosure.measured(float(gain), samples=len(found.rows))
     return doubts, judge("label-coding", value, f"{doubts[0][:1].upper()}{doubts[0][1:]}.")
 

@@ -16,7 +16,9 @@ class Behaviour:
 
     box: Box
 
-    def decide(self, net: "ReluNetwork | TracedNetwork", seconds: float, threads: int) -> Verification:
+    def decide(
+        self, net: "ReluNetwork | TracedNetwork", seconds: float, threads: int
+    ) -> Verification:
         """The answer for one network, within so many seconds."""
         raise NotImplementedError
 

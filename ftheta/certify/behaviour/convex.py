@@ -37,7 +37,9 @@ STEPS = 60  # halvings of a segment
 class ConvexJudge:
     """Looks for three points that are in the wrong order, and keeps the first ones; `sign` is −1 for *concave*."""
 
-    def __init__(self, net: "ReluNetwork | TracedNetwork", box: Box, outputs: Sequence[int], sign: int) -> None:
+    def __init__(
+        self, net: "ReluNetwork | TracedNetwork", box: Box, outputs: Sequence[int], sign: int
+    ) -> None:
         self.net = net
         self.box = box
         self.outputs = list(outputs)
@@ -51,10 +53,14 @@ class ConvexJudge:
         """Whether the output lies above a chord through one of the points, in a random direction or along an axis."""
         directions = self.rng.standard_normal(points.shape)
         axes = self.rng.random(len(points)) < 0.5
-        directions[axes] = np.eye(points.shape[1])[self.rng.integers(points.shape[1], size=axes.sum())]
+        directions[axes] = np.eye(points.shape[1])[
+            self.rng.integers(points.shape[1], size=axes.sum())
+        ]
         return self.propose_along(points, directions)
 
-    def propose_along(self, points: Float[np.ndarray, "n d"], directions: Float[np.ndarray, "n d"]) -> bool:
+    def propose_along(
+        self, points: Float[np.ndarray, "n d"], directions: Float[np.ndarray, "n d"]
+    ) -> bool:
         """The same in given directions, with chords of several lengths inside the box."""
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.minimum(points - self.low, self.high - points) / np.abs(directions)
@@ -66,7 +72,9 @@ class ConvexJudge:
             y = [propagate(self.net, points + s * step)[0][:, self.outputs] for s in (-1, 0, 1)]
             size = np.abs(np.stack(y)).max(0)
             bend = self.sign * (y[0] - 2 * y[1] + y[2])
-            bends.append(np.where(bend < -64 * 2.0**-53 * size, bend / np.maximum(size, 1e-300), 0.0))
+            bends.append(
+                np.where(bend < -64 * 2.0**-53 * size, bend / np.maximum(size, 1e-300), 0.0)
+            )
         found = np.nan_to_num(np.stack(bends))
         for place in np.argsort(found, axis=None)[:MOST_TRIED]:
             k, n, j = np.unravel_index(place, found.shape)
@@ -112,13 +120,17 @@ def search_convex(judge: ConvexJudge, seconds: float) -> tuple[str, Search]:
     rows = judge.sign * np.eye(net.widths[-1])[judge.outputs]
 
     def find_least(slopes: Sequence[Slopes], signs: Sequence[Signs]) -> float:
-        found = [s.low[:, known.switches].min(initial=np.inf) for s, known in zip(slopes[1:], signs)]
+        found = [
+            s.low[:, known.switches].min(initial=np.inf) for s, known in zip(slopes[1:], signs)
+        ]
         return float(min(found, default=np.inf))
 
     has_few = net.widths[0] <= PIECE_INPUTS
     kind = SignSearch if net.widths[0] > MANY_INPUTS else SlopeSearch
     parts = kind(net, rows, judge.box, find_least)
-    search = parts.run(judge.propose_inside, _is_affine, min(GLANCE, seconds / 4) if has_few else seconds)
+    search = parts.run(
+        judge.propose_inside, _is_affine, min(GLANCE, seconds / 4) if has_few else seconds
+    )
     if search.closed or judge.witness is not None or search.interrupted or not has_few:
         over = "signs of neurons" if kind is SignSearch else "boxes of inputs"
         return f"slopes of switching neurons over {over}", search

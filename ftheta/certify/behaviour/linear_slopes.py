@@ -31,7 +31,10 @@ class LinearSlopes:
         self._doubt = 16.0 * (len(self._matrices) + 2) * terms * U
 
     def enclose(
-        self, rows: Float[Array, "rows outputs"], signs: Sequence[Signs], inputs: Int[Array, "inputs"]
+        self,
+        rows: Float[Array, "rows outputs"],
+        signs: Sequence[Signs],
+        inputs: Int[Array, "inputs"],
     ) -> Slopes:
         """Slopes of rows of the outputs along the inputs."""
         found = Slopes(*(np.empty((len(rows), len(inputs))) for _ in range(2)))
@@ -58,7 +61,9 @@ class LinearSlopes:
         error = self._doubt * (np.abs(rows) @ np.abs(self._matrices[-1]) @ sizes) + TINY
         return value[: len(rows)] - error, -value[len(rows) :] + error
 
-    def _go_forth(self, signs: Sequence[Signs], inputs: Array) -> tuple[list[tuple[Array, Array]], Array]:
+    def _go_forth(
+        self, signs: Sequence[Signs], inputs: Array
+    ) -> tuple[list[tuple[Array, Array]], Array]:
         """Intervals around the changes of every hidden step, one column an input; and what the absolute values of the
         last ones add up to at most, where the neurons are not off."""
         first = self._matrices[0][:, inputs]
@@ -86,7 +91,9 @@ def _pass_changes(low: Array, high: Array, signs: Signs) -> tuple[Array, Array]:
     return least, most
 
 
-def _line_below(low: Array, high: Array, signs: Signs) -> tuple[Float[Array, "inputs n"], Float[Array, "inputs n"]]:
+def _line_below(
+    low: Array, high: Array, signs: Signs
+) -> tuple[Float[Array, "inputs n"], Float[Array, "inputs n"]]:
     r"""Slope and offset of a line below $dv$, for $d=1$ where a neuron is on, $d=0$ where it is off, else any
     $d\in[0,1]$; one row an input."""
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)

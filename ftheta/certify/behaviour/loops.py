@@ -22,7 +22,10 @@ def identity(size: int) -> ReluNetwork:
 
 
 def close_loop(
-    net: ReluNetwork, A: Float[np.ndarray, "n n"], B: Float[np.ndarray, "n m"], c: Float[np.ndarray, "n"]
+    net: ReluNetwork,
+    A: Float[np.ndarray, "n n"],
+    B: Float[np.ndarray, "n m"],
+    c: Float[np.ndarray, "n"],
 ) -> ReluNetwork:
     r"""$x\mapsto Ax+Bf(x)+c$."""
     beside = stack_on_one_input([identity(net.widths[0]), net])
@@ -38,7 +41,9 @@ def follow_by(first: ReluNetwork, second: ReluNetwork) -> ReluNetwork:
 
 def evaluate_twice(loop: ReluNetwork, V: ReluNetwork) -> ReluNetwork:
     r"""$x\mapsto(V(x^+),V(x))$ for the loop $x\mapsto x^+$."""
-    return follow_by(stack_on_one_input([loop, identity(loop.widths[0])]), stand_side_by_side([V, V]))
+    return follow_by(
+        stack_on_one_input([loop, identity(loop.widths[0])]), stand_side_by_side([V, V])
+    )
 
 
 def cut_out(box: Box, inner: Box) -> list[Box]:

@@ -36,7 +36,11 @@ class MonotoneJudge:
     """Looks for two points in the wrong order, and keeps the first pair."""
 
     def __init__(
-        self, net: "ReluNetwork | TracedNetwork", box: Box, signs: dict[int, int], outputs: Sequence[int]
+        self,
+        net: "ReluNetwork | TracedNetwork",
+        box: Box,
+        signs: dict[int, int],
+        outputs: Sequence[int],
     ) -> None:
         self.net = net
         self.box = box
@@ -78,7 +82,9 @@ class MonotoneJudge:
                     return True
         return False
 
-    def _is_wrong(self, first: tuple[Fraction, ...], second: tuple[Fraction, ...], i: int, j: int) -> bool:
+    def _is_wrong(
+        self, first: tuple[Fraction, ...], second: tuple[Fraction, ...], i: int, j: int
+    ) -> bool:
         try:
             before, after = self.evaluate(first)[j], self.evaluate(second)[j]
         except ArithmeticError:
@@ -86,7 +92,9 @@ class MonotoneJudge:
         grows = self.signs[i] > 0
         if after[1] < before[0] if grows else after[0] > before[1]:
             word = "falls" if grows else "grows"
-            self.witness = self.evaluate.gather((first, second), f"output {j} {word} with input {i}")
+            self.witness = self.evaluate.gather(
+                (first, second), f"output {j} {word} with input {i}"
+            )
         return self.witness is not None
 
 
@@ -111,7 +119,9 @@ def search_monotone(judge: MonotoneJudge, seconds: float) -> tuple[str, Search]:
 
     def find_least(slopes: Sequence[Slopes], signs: Sequence[Signs]) -> float:
         first = slopes[0]
-        return float(min(first.low[:, up].min(initial=np.inf), -first.high[:, down].max(initial=-np.inf)))
+        return float(
+            min(first.low[:, up].min(initial=np.inf), -first.high[:, down].max(initial=-np.inf))
+        )
 
     def finish(signs: Sequence[Signs]) -> bool:
         found = exact_slopes(in_rationals, rows, signs)
@@ -120,9 +130,14 @@ def search_monotone(judge: MonotoneJudge, seconds: float) -> tuple[str, Search]:
     has_few = net.widths[0] <= PIECE_INPUTS
     kind = SignSearch if net.widths[0] > MANY_INPUTS else SlopeSearch
     parts = kind(net, rows, judge.box, find_least, judge.signs)
-    search = parts.run(judge.propose_inside, finish, min(GLANCE, seconds / 4) if has_few else seconds)
+    search = parts.run(
+        judge.propose_inside, finish, min(GLANCE, seconds / 4) if has_few else seconds
+    )
     if search.closed or judge.witness is not None or search.interrupted or not has_few:
-        return "slopes over signs of neurons" if kind is SignSearch else "slopes over boxes of inputs", search
+        return (
+            "slopes over signs of neurons" if kind is SignSearch else "slopes over boxes of inputs",
+            search,
+        )
     return "slopes of the pieces, in rationals", _search_pieces(judge, in_rationals, search)
 
 
@@ -135,7 +150,9 @@ def _search_pieces(judge: MonotoneJudge, net: ExactNetwork, before: Search) -> S
             return before
         count += len(pieces)
         for piece in pieces:
-            wrong = next((i for i, sign in judge.signs.items() if piece.rows[0][i] * sign < 0), None)
+            wrong = next(
+                (i for i, sign in judge.signs.items() if piece.rows[0][i] * sign < 0), None
+            )
             if wrong is not None:
                 is_refuted = judge.separate(tuple(map(fraction, piece.cell.within)), wrong, j)
                 return Search(False, None, -np.inf, count, 1) if is_refuted else before

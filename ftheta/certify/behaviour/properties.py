@@ -33,7 +33,9 @@ class Monotone(Behaviour):
     two points that differ in one input.
     """
 
-    def __init__(self, box: tuple[Any, Any], increasing: Any = (), decreasing: Any = (), outputs: Any = None) -> None:
+    def __init__(
+        self, box: tuple[Any, Any], increasing: Any = (), decreasing: Any = (), outputs: Any = None
+    ) -> None:
         self.box = read_box(box)
         self.outputs = None if outputs is None else _read_numbers(outputs, "outputs")
         up, down = _read_numbers(increasing, "increasing"), _read_numbers(decreasing, "decreasing")
@@ -46,14 +48,18 @@ class Monotone(Behaviour):
                 remedy="for example ft.Monotone(box, increasing=[0, 2])",
             )
 
-    def decide(self, net: "ReluNetwork | TracedNetwork", seconds: float, threads: int) -> Verification:
+    def decide(
+        self, net: "ReluNetwork | TracedNetwork", seconds: float, threads: int
+    ) -> Verification:
         """By slopes over boxes; networks that are not piecewise affine by bounds of their derivatives."""
         self._require_fit(net)
         _require_below(self.signs, net.widths[0], "input")
         judge = MonotoneJudge(net, self.box, self.signs, _choose_outputs(self.outputs, net))
         if isinstance(net, ReluNetwork):
             return _timed(net, judge, seconds, lambda left: search_monotone(judge, left))
-        return _timed(net, judge, seconds, lambda left: _search_derivatives(net, judge, left, threads))
+        return _timed(
+            net, judge, seconds, lambda left: _search_derivatives(net, judge, left, threads)
+        )
 
 
 class Convex(Behaviour):
@@ -68,13 +74,17 @@ class Convex(Behaviour):
         self.outputs = None if outputs is None else _read_numbers(outputs, "outputs")
         self.sign = -1 if concave else 1
 
-    def decide(self, net: "ReluNetwork | TracedNetwork", seconds: float, threads: int) -> Verification:
+    def decide(
+        self, net: "ReluNetwork | TracedNetwork", seconds: float, threads: int
+    ) -> Verification:
         """By slopes of switching neurons and facets; smooth networks by bounds of their second derivatives."""
         self._require_fit(net)
         judge = ConvexJudge(net, self.box, _choose_outputs(self.outputs, net), self.sign)
         if isinstance(net, ReluNetwork):
             return _timed(net, judge, seconds, lambda left: search_convex(judge, left))
-        return _timed(net, judge, seconds, lambda left: _search_curvature(net, judge, left, threads))
+        return _timed(
+            net, judge, seconds, lambda left: _search_curvature(net, judge, left, threads)
+        )
 
 
 def ask_close(box: Box, outputs: int, eps: Any) -> Question:
@@ -93,7 +103,9 @@ def ask_close(box: Box, outputs: int, eps: Any) -> Question:
 def read_box(box: Any) -> Box:
     """A box of rationals, from a pair of ends."""
     if not isinstance(box, (tuple, list)) or len(box) != 2:
-        raise UsageError("A box is a pair of its ends.", where="box", got=repr(box)[:60], remedy="give (lo, hi)")
+        raise UsageError(
+            "A box is a pair of its ends.", where="box", got=repr(box)[:60], remedy="give (lo, hi)"
+        )
     ends = [np.asarray(end).ravel() if np.ndim(end) else end for end in box]
     return inputs_between(*ends).box
 
@@ -116,10 +128,16 @@ def _read_numbers(given: Any, what: str) -> tuple[int, ...]:
 def _require_below(numbers: Iterable[int], count: int, what: str) -> None:
     for number in numbers:
         if number >= count:
-            raise UsageError(f"There is no {what} {number}.", got=f"{count} {what}s", remedy="they are numbered from 0")
+            raise UsageError(
+                f"There is no {what} {number}.",
+                got=f"{count} {what}s",
+                remedy="they are numbered from 0",
+            )
 
 
-def _choose_outputs(asked: tuple[int, ...] | None, net: "ReluNetwork | TracedNetwork") -> tuple[int, ...]:
+def _choose_outputs(
+    asked: tuple[int, ...] | None, net: "ReluNetwork | TracedNetwork"
+) -> tuple[int, ...]:
     if asked is None:
         return tuple(range(net.widths[-1]))
     _require_below(asked, net.widths[-1], "output")
@@ -141,7 +159,9 @@ def _timed(
     elapsed = clock() - began
     answer: Answer = "unsat" if found.closed else "timeout" if elapsed >= seconds else "unknown"
     answer = "sat" if judge.witness is not None else answer
-    if answer == "unsat" and net.rounded:  # the proof is about another function than the one that was read
+    if (
+        answer == "unsat" and net.rounded
+    ):  # the proof is about another function than the one that was read
         answer = "unknown"
     cpu_seconds = time.process_time() - began_cpu
     least = found.least if answer in ("unknown", "timeout") else -np.inf
@@ -159,14 +179,18 @@ def _timed(
     )
 
 
-def _search_derivatives(net: "TracedNetwork", judge: MonotoneJudge, seconds: float, threads: int) -> Shown:
+def _search_derivatives(
+    net: "TracedNetwork", judge: MonotoneJudge, seconds: float, threads: int
+) -> Shown:
     """Monotone, of a network that is not piecewise affine: its derivatives are bounded as outputs are."""
     from .derivatives import differentiate, is_lipschitz_on
 
     if judge.propose(sample_box(judge.box, np.random.default_rng(0))):
         return "slopes at random points", Search(False, None, -np.inf, 0, 1)
     if not is_lipschitz_on(net, judge.box):
-        return "the program may jump, or has derivatives of its own", Search(False, None, -np.inf, 0, 1)
+        return "the program may jump, or has derivatives of its own", Search(
+            False, None, -np.inf, 0, 1
+        )
     slopes = differentiate(net, tuple(judge.signs))
     question = ask_slopes(judge.box, judge.signs, judge.outputs, net.widths[-1])
     found = decide(slopes, question, seconds=seconds, threads=threads)
@@ -175,7 +199,9 @@ def _search_derivatives(net: "TracedNetwork", judge: MonotoneJudge, seconds: flo
     return f"derivatives by {found.method}", _as_search(found)
 
 
-def _search_curvature(net: "TracedNetwork", judge: ConvexJudge, seconds: float, threads: int) -> Shown:
+def _search_curvature(
+    net: "TracedNetwork", judge: ConvexJudge, seconds: float, threads: int
+) -> Shown:
     """Convex, of a smooth network: its second derivatives along all directions are bounded as outputs are."""
     from .derivatives import differentiate_twice, is_smooth_on
 
@@ -183,7 +209,9 @@ def _search_curvature(net: "TracedNetwork", judge: ConvexJudge, seconds: float, 
     if judge.propose(judge.rng.uniform(judge.low, judge.high, (512, size))):
         return "chords at random points", Search(False, None, -np.inf, 0, 1)
     if not is_smooth_on(net, judge.box):
-        return "the program may have kinks, or has derivatives of its own", Search(False, None, -np.inf, 0, 1)
+        return "the program may have kinks, or has derivatives of its own", Search(
+            False, None, -np.inf, 0, 1
+        )
     question = ask_curvature(judge.box, judge.outputs, net.widths[-1], judge.sign)
     found = decide(differentiate_twice(net), question, seconds=seconds, threads=threads)
     if found.witness is not None:
@@ -198,4 +226,11 @@ def _search_curvature(net: "TracedNetwork", judge: ConvexJudge, seconds: float, 
 
 def _as_search(found: Verification) -> Search:
     closed = found.answer == "unsat"
-    return Search(closed, None, found.least, found.subproblems, 0 if closed else max(found.open, 1), found.interrupted)
+    return Search(
+        closed,
+        None,
+        found.least,
+        found.subproblems,
+        0 if closed else max(found.open, 1),
+        found.interrupted,
+    )

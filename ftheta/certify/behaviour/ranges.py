@@ -68,9 +68,14 @@ def maximise(
         if left <= 0 or _is_tight(attained, bound, tolerance):
             break
         size = max(abs(attained), Fraction(1))
-        level = attained + size if bound is None else attained + Fraction(share) * (bound - attained)
+        level = (
+            attained + size if bound is None else attained + Fraction(share) * (bound - attained)
+        )
         found = decide(
-            net, _ask_at_least(net, row, box, level), seconds=min(left, max(TURN * left, 0.2)), threads=threads
+            net,
+            _ask_at_least(net, row, box, level),
+            seconds=min(left, max(TURN * left, 0.2)),
+            threads=threads,
         )
         interrupted = found.interrupted
         if found.witness is not None:
@@ -91,7 +96,9 @@ def maximise(
 
 
 def _is_tight(attained: Fraction, bound: Fraction | None, tolerance: float) -> bool:
-    return bound is not None and bound - attained <= Fraction(tolerance) * max(abs(attained), abs(bound), Fraction(1))
+    return bound is not None and bound - attained <= Fraction(tolerance) * max(
+        abs(attained), abs(bound), Fraction(1)
+    )
 
 
 def _value(row: Array, values: tuple[tuple[Fraction, Fraction], ...]) -> tuple[Fraction, Fraction]:
@@ -104,7 +111,9 @@ def _value(row: Array, values: tuple[tuple[Fraction, Fraction], ...]) -> tuple[F
     return low, high
 
 
-def _ask_at_least(net: "ReluNetwork | TracedNetwork", row: Array, box: Box, level: Fraction) -> Question:
+def _ask_at_least(
+    net: "ReluNetwork | TracedNetwork", row: Array, box: Box, level: Fraction
+) -> Question:
     outputs = {j: -Fraction(c) for j, c in enumerate(row.tolist()) if c}
     case = Case(box, ((Row({}, outputs, -level),),))
     return Question(net.widths[0], net.widths[-1], (case,))

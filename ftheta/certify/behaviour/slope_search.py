@@ -99,7 +99,9 @@ class SlopeSearch:
         open = len(parts) + stuck + interrupted + (found is not None)
         least = min([stuck_least, *(part.least for part in parts)], default=0.0)
         closed = open == 0
-        return Search(closed, found, least if not interrupted else -np.inf, self.boxes, open, interrupted)
+        return Search(
+            closed, found, least if not interrupted else -np.inf, self.boxes, open, interrupted
+        )
 
     def _begin(self) -> Part | None:
         """The whole box; None where it is empty."""
@@ -114,7 +116,9 @@ class SlopeSearch:
         signs = self._enclose_signs(low, high)
         return Part(self._enclose_slopes(signs)[1], self.boxes, low, high, signs)
 
-    def _enclose_slopes(self, signs: Sequence[Signs], before: Slopes | None = None) -> tuple[list[Slopes], float]:
+    def _enclose_slopes(
+        self, signs: Sequence[Signs], before: Slopes | None = None
+    ) -> tuple[list[Slopes], float]:
         """Slopes at all states, and the least that is wanted: by intervals, and by linear bounds where these do not do.
         Those at the inputs are met with what was known `before`."""
         slopes = self.rules.enclose(self.rows, signs)
@@ -125,7 +129,9 @@ class SlopeSearch:
         if self.linear is not None and self.along is not None:
             least = np.minimum(at_inputs.low, 0.0).min(0)
             most = np.maximum(at_inputs.high, 0.0).max(0)
-            inputs = np.array([i for i, sign in self.along.items() if (least[i] if sign > 0 else most[i])], int)
+            inputs = np.array(
+                [i for i, sign in self.along.items() if (least[i] if sign > 0 else most[i])], int
+            )
             better = self.linear.enclose(self.rows, signs, inputs)
             at_inputs.low[:, inputs] = np.maximum(at_inputs.low[:, inputs], better.low)
             at_inputs.high[:, inputs] = np.minimum(at_inputs.high[:, inputs], better.high)
@@ -136,7 +142,10 @@ class SlopeSearch:
         try:
             _, bounds = enclose(self.net, Inputs(low, high))
         except BeyondRange:
-            bounds = [(np.full(len(step.offset), -np.inf), np.full(len(step.offset), np.inf)) for step in hidden]
+            bounds = [
+                (np.full(len(step.offset), -np.inf), np.full(len(step.offset), np.inf))
+                for step in hidden
+            ]
         self.root = bounds if self.root is None else self.root
         return self._known_signs(bounds)
 

@@ -75,14 +75,19 @@ class SlopeRules:
 
     def _pass_step(self, slopes: Slopes, k: int) -> Slopes:
         """From the slopes at the outputs of an affine map to those at its inputs."""
-        return Slopes(self._sum_below(slopes.low, slopes.high, k), -self._sum_below(-slopes.high, -slopes.low, k))
+        return Slopes(
+            self._sum_below(slopes.low, slopes.high, k),
+            -self._sum_below(-slopes.high, -slopes.low, k),
+        )
 
     def _sum_below(self, low: Array, high: Array, k: int) -> Array:
         """Numbers below $aW_k$ for all `low ≤ a ≤ high`; sums of zeros stay exact."""
         up, down = self._positive[k], self._negative[k]
         gamma = 4.0 * (len(up) + 4) * U
         size = np.abs(low) @ up - np.abs(high) @ down
-        has_terms = (low != 0).astype(np.float64) @ self._has_positive[k] + (high != 0) @ self._has_negative[k] > 0
+        has_terms = (low != 0).astype(np.float64) @ self._has_positive[k] + (
+            high != 0
+        ) @ self._has_negative[k] > 0
         return low @ up + high @ down - (gamma * size + TINY * has_terms)
 
 
@@ -93,7 +98,9 @@ def _pass_neurons(slopes: Slopes, signs: Signs) -> Slopes:
     return Slopes(low, high)
 
 
-def exact_slopes(net: ExactNetwork, rows: Float[Array, "rows outputs"], signs: Sequence[Signs]) -> list[list[Fraction]]:
+def exact_slopes(
+    net: ExactNetwork, rows: Float[Array, "rows outputs"], signs: Sequence[Signs]
+) -> list[list[Fraction]]:
     """The slopes at the inputs where all signs are known, in rationals."""
     found = []
     for row in rows:

@@ -59,7 +59,9 @@ class Evaluator:
         values = [self(x) for x in points]
         middles = tuple((low + high) / 2 for row in values for low, high in row)
         within = max(((high - low) / 2 for row in values for low, high in row), default=Fraction(0))
-        return WitnessPoints(tuple(v for x in points for v in x), middles, within, len(points), says)
+        return WitnessPoints(
+            tuple(v for x in points for v in x), middles, within, len(points), says
+        )
 
 
 def _in_rationals(net: ReluNetwork) -> Callable[[Point], Values]:

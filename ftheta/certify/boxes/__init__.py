@@ -130,7 +130,9 @@ class InputSearch:
     signs.
     """
 
-    def __init__(self, net: ReluNetwork, case: Case, propose: Callable[[np.ndarray], bool], finish: Finish) -> None:
+    def __init__(
+        self, net: ReluNetwork, case: Case, propose: Callable[[np.ndarray], bool], finish: Finish
+    ) -> None:
         box = np.array(case.box.outer(), np.float64)
         self._box = box
         self._net = net_arrays(net)
@@ -169,7 +171,9 @@ class InputSearch:
     def stop(self) -> Search:
         """What an interrupted search has come to: nothing is decided by it."""
         pool = self._pool
-        return Search(False, None, -np.inf, pool.looked_at, len(pool.boxes) + pool.stuck, interrupted=True)
+        return Search(
+            False, None, -np.inf, pool.looked_at, len(pool.boxes) + pool.stuck, interrupted=True
+        )
 
     def compile(self) -> None:
         """Search nothing, so that compiling does not count against the time."""
@@ -201,7 +205,9 @@ class InputSearch:
         pool.threads = max(threads, 1)
         pool.ends = clock() + seconds
         work = (pool, self._net, self._rows, self._ball, search_boxes)
-        helpers = [threading.Thread(target=_work, args=work, daemon=True) for _ in range(threads - 1)]
+        helpers = [
+            threading.Thread(target=_work, args=work, daemon=True) for _ in range(threads - 1)
+        ]
         for helper in helpers:
             helper.start()
         try:
@@ -212,7 +218,13 @@ class InputSearch:
             helper.join()
 
 
-def _work(pool: _Pool, net: Net, rows: Rows, ball: FloatBall | None, search: Callable[..., tuple[int, int]]) -> None:
+def _work(
+    pool: _Pool,
+    net: Net,
+    rows: Rows,
+    ball: FloatBall | None,
+    search: Callable[..., tuple[int, int]],
+) -> None:
     """What one thread does: take a part, search below it for a while, give back what is left."""
     scratch = allocate(net, rows, ball)
     inputs = int(net.widths[0])
@@ -226,14 +238,27 @@ def _work(pool: _Pool, net: Net, rows: Rows, ball: FloatBall | None, search: Cal
         left = parts
         try:
             while len(lower) < len(parts) + DEPTH // 2:
-                lower, upper, signs = (np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs))
+                lower, upper, signs = (
+                    np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs)
+                )
             for k, part in enumerate(parts):
                 lower[k] = part.lo
                 upper[k] = part.hi
                 signs[k] = part.signs
             began = time.perf_counter()
             status, top = search(
-                net, rows, *scratch, lower, upper, signs, len(parts), pool.finest, chunk, pool.margin, witness, counts
+                net,
+                rows,
+                *scratch,
+                lower,
+                upper,
+                signs,
+                len(parts),
+                pool.finest,
+                chunk,
+                pool.margin,
+                witness,
+                counts,
             )
             chunk = _fit_chunk(chunk, int(counts[0]), time.perf_counter() - began)
             left = [_Part(lower[k].copy(), upper[k].copy(), signs[k].copy()) for k in range(top)]
@@ -242,7 +267,9 @@ def _work(pool: _Pool, net: Net, rows: Rows, ball: FloatBall | None, search: Cal
             elif status == LEAF:
                 left += pool.close(left.pop(), (scratch[0].lines[0] != OFF) | ~net.rectified)
             elif status == FULL:
-                lower, upper, signs = (np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs))
+                lower, upper, signs = (
+                    np.concatenate([a, np.empty_like(a)]) for a in (lower, upper, signs)
+                )
         except BaseException as error:
             pool.error = error
             left = parts  # all of them are open again: what was under way may be half done

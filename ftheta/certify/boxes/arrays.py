@@ -20,7 +20,8 @@ OFF = 0.0  # states of a neuron over a box: zero, passed on as it is, of undecid
 ON = 1.0
 UNDECIDED = 2.0
 SPARSE = 0.15  # share of entries that are not zero, below which a matrix is kept as a list of them
-MOST_GENERATORS = 32  # beyond which rows are mixed one by one: the program would take longer than the rest
+# beyond which rows are mixed one by one: the program would take longer than the rest
+MOST_GENERATORS = 32
 MOST_CUTS = 64  # of one part of a box; the signs of more neurons may be fixed, but bounds use no more of them
 
 
@@ -177,9 +178,13 @@ class Pass(NamedTuple):
 
 def net_arrays(net: ReluNetwork) -> Net:
     """A network as arrays. Weights that float64 cannot hold are the nearest floats: error terms allow for that."""
-    is_thin = [_count_entries(step.matrix) < SPARSE * np.prod(step.matrix.shape) for step in net.steps]
+    is_thin = [
+        _count_entries(step.matrix) < SPARSE * np.prod(step.matrix.shape) for step in net.steps
+    ]
     dense = [np.zeros((0, 0)) if thin else step.dense() for thin, step in zip(is_thin, net.steps)]
-    listed = [sparse.csr_array(step.matrix) if thin else None for thin, step in zip(is_thin, net.steps)]
+    listed = [
+        sparse.csr_array(step.matrix) if thin else None for thin, step in zip(is_thin, net.steps)
+    ]
     transposed = np.concatenate([matrix.T.ravel() for matrix in dense])
     return Net(
         matrices=np.concatenate([matrix.ravel() for matrix in dense]),
@@ -192,7 +197,9 @@ def net_arrays(net: ReluNetwork) -> Net:
         offsets=np.cumsum([0, *net.widths[1:]])[:-1],
         is_sparse=np.array(is_thin),
         by_rows=_list_entries(listed),
-        by_columns=_list_entries([None if matrix is None else sparse.csr_array(matrix.T) for matrix in listed]),
+        by_columns=_list_entries(
+            [None if matrix is None else sparse.csr_array(matrix.T) for matrix in listed]
+        ),
     )
 
 
@@ -205,9 +212,13 @@ def _list_entries(matrices: Sequence[Any]) -> Entries:
     first = np.cumsum([0, *(0 if matrix is None else matrix.shape[0] for matrix in matrices)])[:-1]
     given = [matrix for matrix in matrices if matrix is not None]
     before = np.cumsum([0, *(matrix.nnz for matrix in given)])
-    ends = np.concatenate([[0], *(matrix.indptr[1:] + n for matrix, n in zip(given, before))]).astype(np.int64)
+    ends = np.concatenate(
+        [[0], *(matrix.indptr[1:] + n for matrix, n in zip(given, before))]
+    ).astype(np.int64)
     places = np.concatenate([np.zeros(0), *(matrix.indices for matrix in given)]).astype(np.int64)
-    return Entries(first, ends, places, np.concatenate([np.zeros(0), *(matrix.data for matrix in given)]))
+    return Entries(
+        first, ends, places, np.concatenate([np.zeros(0), *(matrix.data for matrix in given)])
+    )
 
 
 def row_arrays(unsafe: Sequence[Sequence[Row]], inputs: int, outputs: int) -> Rows:
@@ -222,7 +233,13 @@ def row_arrays(unsafe: Sequence[Sequence[Row]], inputs: int, outputs: int) -> Ro
             of_outputs[s, j] = nearest(value)
     bounds = np.array([nearest(row.bound) for row in rows])
     strict = np.array([row.strict for row in rows], bool)
-    return Rows(of_inputs, of_outputs, bounds, strict, np.cumsum([0, *(len(disjunct) for disjunct in unsafe)]))
+    return Rows(
+        of_inputs,
+        of_outputs,
+        bounds,
+        strict,
+        np.cumsum([0, *(len(disjunct) for disjunct in unsafe)]),
+    )
 
 
 def allocate(net: Net, rows: Rows, ball: FloatBall | None = None) -> tuple[Zonotope, Bounds, Pass]:
@@ -244,7 +261,12 @@ def allocate(net: Net, rows: Rows, ball: FloatBall | None = None) -> tuple[Zonot
         sums=np.empty((3, widest)),
         columns=np.empty((4, widest)),
         owner=np.empty(room, np.int64),
-        cuts=Cuts(np.empty((MOST_CUTS, room)), np.empty(MOST_CUTS), np.empty(MOST_CUTS), np.zeros(1, np.int64)),
+        cuts=Cuts(
+            np.empty((MOST_CUTS, room)),
+            np.empty(MOST_CUTS),
+            np.empty(MOST_CUTS),
+            np.zeros(1, np.int64),
+        ),
         form=np.empty(room),
         mixed=np.empty((most, MOST_GENERATORS)),
         mixed_constants=np.empty(most),

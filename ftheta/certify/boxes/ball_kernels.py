@@ -28,7 +28,9 @@ def place_in_ball(lo, hi, ball):
     room = radius if norm == 1 else radius * radius
     total = 0.0
     for i in range(inputs):
-        total += _power(norm, _near(lo[i] - ball.centre[i], hi[i] - ball.centre[i]) * (1.0 - 4.0 * U))
+        total += _power(
+            norm, _near(lo[i] - ball.centre[i], hi[i] - ball.centre[i]) * (1.0 - 4.0 * U)
+        )
     slack = 4.0 * (inputs + 8) * U * (total + room) + TINY
     if total - room > slack:
         return True
@@ -42,7 +44,9 @@ def place_in_ball(lo, hi, ball):
         hi[i] = min(hi[i], ball.centre[i] + reach + margin)
         if lo[i] > hi[i]:
             return True
-        farthest += _power(norm, max(ball.centre[i] - lo[i], hi[i] - ball.centre[i], 0.0) * (1.0 + 4.0 * U))
+        farthest += _power(
+            norm, max(ball.centre[i] - lo[i], hi[i] - ball.centre[i], 0.0) * (1.0 + 4.0 * U)
+        )
     ball.used[0] = 1 if farthest * (1.0 + 4.0 * (inputs + 8) * U) > room else 0
     for i in range(inputs):
         middle = 0.5 * lo[i] + 0.5 * hi[i]
@@ -74,7 +78,9 @@ def gain_of_slopes(ball):
     for i in range(len(ball.slopes)):
         size = abs(ball.slopes[i])
         at = ball.at[i]
-        terms += size * abs(at - _far(ball, i)) + multiplier * (abs(at) if norm == 1 else 0.5 * at * at)
+        terms += size * abs(at - _far(ball, i)) + multiplier * (
+            abs(at) if norm == 1 else 0.5 * at * at
+        )
         reach += 2.0 * size * (abs(ball.offsets[i]) + ball.radii[i])
     paid = multiplier * (radius if norm == 1 else 0.5 * radius * radius)
     entries = len(ball.slopes)
@@ -124,7 +130,9 @@ def _power(norm, length):
 @compiled
 def _far(ball, i):
     """The end of the range of input `i` where the function is least."""
-    return ball.offsets[i] - ball.radii[i] if ball.slopes[i] > 0.0 else ball.offsets[i] + ball.radii[i]
+    return (
+        ball.offsets[i] - ball.radii[i] if ball.slopes[i] > 0.0 else ball.offsets[i] + ball.radii[i]
+    )
 
 
 @compiled
@@ -178,7 +186,9 @@ def _relax_lengths(ball):
         for i in range(len(ball.slopes)):
             low = ball.offsets[i] - ball.radii[i]
             high = ball.offsets[i] + ball.radii[i]
-            ball.at[i] = _far(ball, i) if abs(ball.slopes[i]) > multiplier else min(max(0.0, low), high)
+            ball.at[i] = (
+                _far(ball, i) if abs(ball.slopes[i]) > multiplier else min(max(0.0, low), high)
+            )
             total += abs(ball.at[i])
         if total > ball.radius[0]:
             least = multiplier
@@ -206,7 +216,9 @@ def _relax_lengths(ball):
         near = min(max(0.0, low), ball.offsets[i] + ball.radii[i])
         ball.at[i] = _far(ball, i) if abs(ball.slopes[i]) > multiplier else near
         left -= abs(ball.at[i])
-    for i in range(len(ball.slopes)):  # with the slope of the multiplier, all of the way to the end costs the same
+    for i in range(
+        len(ball.slopes)
+    ):  # with the slope of the multiplier, all of the way to the end costs the same
         if left > 0.0 and abs(ball.slopes[i]) == multiplier:
             way = _far(ball, i) - ball.at[i]
             taken = min(left, abs(way))

@@ -31,14 +31,18 @@ def best_multiplier(form, constant, other, other_constant, generators):
             toward = 1.0 if b > 0.0 else -1.0
             right_value -= toward * a
             left_slope -= b * ((1.0 if a > 0.0 else -1.0) if a != 0.0 else toward)
-    if not left_slope > 0.0 or right_slope >= 0.0:  # nothing is gained, or `other` is positive all over the box
+    if (
+        not left_slope > 0.0 or right_slope >= 0.0
+    ):  # nothing is gained, or `other` is positive all over the box
         return 0.0
     left = 0.0
     right = 0.0
     best = 0.0
     best_value = left_value
     for _ in range(STEPS):
-        beta = (right_value - left_value + left_slope * left - right_slope * right) / (left_slope - right_slope)
+        beta = (right_value - left_value + left_slope * left - right_slope * right) / (
+            left_slope - right_slope
+        )
         if not beta > left:
             break
         value = constant + beta * other_constant

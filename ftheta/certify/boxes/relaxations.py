@@ -68,7 +68,8 @@ def _keep_form(s, lo, hi, value, form, bounds):
         radius = max(hi[i] - centre, centre - lo[i])
         bounds.slopes[s, i] = form[i] * radius
         if hi[i] > lo[i]:
-            bounds.forms[s, i] = form[i] * (radius * (1.0 + 4.0 * U) + TINY)  # the generator of `enclose_box`
+            # the generator of `enclose_box`
+            bounds.forms[s, i] = form[i] * (radius * (1.0 + 4.0 * U) + TINY)
             constant += abs(bounds.forms[s, i])
             size += abs(form[i]) * (abs(lo[i]) + abs(hi[i])) + abs(bounds.forms[s, i])
     bounds.constants[s] = constant - 8.0 * U * (len(lo) + 8) * size - TINY * (1.0 + size)

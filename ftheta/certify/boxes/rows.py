@@ -19,7 +19,8 @@ def bound_rows(rows, lo, hi, generators, zonotope, bounds):
     inputs = len(lo)
     outputs = rows.outputs.shape[1]
     radii = zonotope.columns[1]
-    gamma = 4.0 * (outputs + inputs + generators + 32) * U  # coefficients may be the nearest floats of rationals
+    # coefficients may be the nearest floats of rationals
+    gamma = 4.0 * (outputs + inputs + generators + 32) * U
     for s in range(len(rows.bounds)):
         value = -rows.bounds[s]
         size = abs(value)  # of all terms that are summed
@@ -49,7 +50,9 @@ def bound_rows(rows, lo, hi, generators, zonotope, bounds):
             bounds.forms[s, g] = a
         bounds.constants[s] = value - (error + gamma * size) * (1.0 + gamma)
         bounds.box_least[s] = lower_bound(bounds.forms[s], bounds.constants[s], generators)
-        bounds.least[s] = lower_bound_in(zonotope.ball, bounds.forms[s], bounds.constants[s], generators)
+        bounds.least[s] = lower_bound_in(
+            zonotope.ball, bounds.forms[s], bounds.constants[s], generators
+        )
 
 
 @compiled
@@ -74,7 +77,9 @@ def mix_rows(rows, d, generators, zonotope, bounds):
             other = bounds.forms[begin + j] if j < own else cuts.forms[c]
             for g in range(generators):
                 zonotope.mixed[j, g] = other[g]
-            zonotope.mixed_constants[j] = bounds.constants[begin + j] if j < own else cuts.constants[c]
+            zonotope.mixed_constants[j] = (
+                bounds.constants[begin + j] if j < own else cuts.constants[c]
+            )
         weigh(
             zonotope.mixed,
             zonotope.mixed_constants,
@@ -106,7 +111,9 @@ def mix_rows(rows, d, generators, zonotope, bounds):
     for i in range(bounds.slopes.shape[1]):
         bounds.slopes[mixture, i] = form[i]
     bounds.box_least[mixture] = lower_bound(form, bounds.constants[mixture], generators)
-    bounds.least[mixture] = lower_bound_in(zonotope.ball, form, bounds.constants[mixture], generators)
+    bounds.least[mixture] = lower_bound_in(
+        zonotope.ball, form, bounds.constants[mixture], generators
+    )
 
 
 @compiled

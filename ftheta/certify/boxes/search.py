@@ -15,7 +15,16 @@ from .arrays import HUGE, compiled, copy
 from .ball_kernels import bring_inside, gain_of_form, place_in_ball
 from .products import add_column
 from .relaxations import measure_reach, tighten_row, weigh_gaps
-from .rows import best_row, blame_for_gaps, blame_inputs, bound_rows, clip_box, is_excluded, keep_rows, mix_rows
+from .rows import (
+    best_row,
+    blame_for_gaps,
+    blame_inputs,
+    bound_rows,
+    clip_box,
+    is_excluded,
+    keep_rows,
+    mix_rows,
+)
 from .zonotopes import EMPTY, enclose_box
 
 CLOSED = 0  # nothing is left
@@ -30,13 +39,27 @@ FEWEST = 6  # up to which one is split in any case, so that sets of ties are not
 FAVOUR = 1.0  # how much the error of one neuron counts beside that of an input
 MANY_INPUTS = 16  # beyond which signs are fixed rather than inputs halved:
 FAVOUR_WITH_MANY = 4.0  # how much the error of one neuron counts there
-LOOKS_WITH_MANY = 4  # how often a part is bounded there, each time with the rows of the last as cuts
+# how often a part is bounded there, each time with the rows of the last as cuts
+LOOKS_WITH_MANY = 4
 
 
 @load_directly
 @entry
 def search_boxes(
-    net, rows, zonotope, bounds, scratch, lower, upper, signs, top, finest, steps, margin, witness, counts
+    net,
+    rows,
+    zonotope,
+    bounds,
+    scratch,
+    lower,
+    upper,
+    signs,
+    top,
+    finest,
+    steps,
+    margin,
+    witness,
+    counts,
 ):
     """Look through the parts `lower[:top]`, `upper[:top]`, `signs[:top]`, the last one first; returns the status and
     the new top.
@@ -73,7 +96,16 @@ def search_boxes(
             copy(hi, upper[top])
             return FOUND, top + 1
         if not _clip_to_hull(
-            rows, lo, hi, bounds, zonotope.cuts, part_lo, part_hi, score, scratch.sides[5], scratch.sides[6]
+            rows,
+            lo,
+            hi,
+            bounds,
+            zonotope.cuts,
+            part_lo,
+            part_hi,
+            score,
+            scratch.sides[5],
+            scratch.sides[6],
         ):
             continue
         left = 1.0
@@ -90,7 +122,9 @@ def search_boxes(
             copy(lo, lower[top])
             copy(hi, upper[top])
             return LEAF, top + 1
-        neuron = _neuron_to_split(rows, generators, -1.0 if side < 0 else score[side], bounds, zonotope.owner)
+        neuron = _neuron_to_split(
+            rows, generators, -1.0 if side < 0 else score[side], bounds, zonotope.owner
+        )
         if neuron < 0 and side < 0:
             counts[1] += 1
             continue
@@ -233,7 +267,11 @@ def _side_to_split(lo, hi, finest, score):
     side = -1
     for i in range(len(lo)):
         middle = 0.5 * lo[i] + 0.5 * hi[i]
-        if lo[i] < middle < hi[i] and hi[i] - lo[i] > finest[i] and (side < 0 or score[i] > score[side]):
+        if (
+            lo[i] < middle < hi[i]
+            and hi[i] - lo[i] > finest[i]
+            and (side < 0 or score[i] > score[side])
+        ):
             side = i
     return side
 

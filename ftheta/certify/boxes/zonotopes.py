@@ -109,7 +109,8 @@ def _apply_affine(net, k, active, generators, fresh, zonotope):
             if is_sparse:
                 add_column(net, k, zonotope.active[q], a, leaving[g])
                 continue
-            at = net.starts[k] + zonotope.active[q] * rows  # most time is spent here: a call would double it
+            # most time is spent here: a call would double it
+            at = net.starts[k] + zonotope.active[q] * rows
             for r in range(rows):
                 leaving[g, r] += a * net.weights[at + r]
     g = settled
@@ -162,7 +163,9 @@ def _bound_with_cuts(sign, r, generators, zonotope):
     for c in range(cuts.count[0]):
         beta = best_multiplier(form, constant, cuts.forms[c], cuts.constants[c], generators)
         if beta > 0.0:
-            constant = add_multiple(form, constant, cuts.forms[c], cuts.constants[c], beta, generators)
+            constant = add_multiple(
+                form, constant, cuts.forms[c], cuts.constants[c], beta, generators
+            )
     return lower_bound_in(zonotope.ball, form, constant, generators)
 
 

@@ -38,7 +38,10 @@ from .rungs import climb_ladder, prepare_setting
 from .secants import SteepestSecant, lay_secant, slope_between
 
 BUDGET = 10.0
-SHARES = {True: {"search": 0.5, "ladder": 0.35, "pieces": 0.1}, False: {"search": 0.13, "ladder": 0.7, "pieces": 0.1}}
+SHARES = {
+    True: {"search": 0.5, "ladder": 0.35, "pieces": 0.1},
+    False: {"search": 0.13, "ladder": 0.7, "pieces": 0.1},
+}
 LOCAL_SHARES = {"search": 0.15, "ladder": 0.15, "pieces": 0.2, "parts": 0.5}
 """Of the budget, over all of space (with few inputs, where steep pieces are tiny, and with many) and on a set: the
 search for steep points, the bounds, all pieces, the parts."""
@@ -94,7 +97,9 @@ def lipschitz(
         from .beyond_chains import bound_network
 
         return bound_network(net, shape, where, p, seconds, rows, np.random.default_rng(seed))
-    return _bound_chain(chain, getattr(net, "name", "network"), where, p, seconds, rows, np.random.default_rng(seed))
+    return _bound_chain(
+        chain, getattr(net, "name", "network"), where, p, seconds, rows, np.random.default_rng(seed)
+    )
 
 
 def _read_points(points: Any, size: int) -> np.ndarray | None:
@@ -103,10 +108,17 @@ def _read_points(points: Any, size: int) -> np.ndarray | None:
     rows = np.asarray(points, np.float64)
     if rows.ndim < 2 or rows[0].size != size:
         raise UsageError(
-            "Points are rows of inputs.", where="points", got=f"shape {rows.shape}", remedy=f"{size} entries per row"
+            "Points are rows of inputs.",
+            where="points",
+            got=f"shape {rows.shape}",
+            remedy=f"{size} entries per row",
         )
     if not np.isfinite(rows).all():
-        raise UsageError("There is a NaN or an infinity in the points.", where="points", remedy="leave such rows out")
+        raise UsageError(
+            "There is a NaN or an infinity in the points.",
+            where="points",
+            remedy="leave such rows out",
+        )
     return rows.reshape(len(rows), size)
 
 
@@ -123,7 +135,9 @@ def _bound_chain(
     shares = SHARES[chain.inputs <= MOST_INPUTS_FOR_NEIGHBOURS] if domain.is_space else LOCAL_SHARES
     remarks = ()
     try:
-        steep = find_steep(chain, norm, rng, work=shares["search"] * seconds, domain=domain, rows=rows)
+        steep = find_steep(
+            chain, norm, rng, work=shares["search"] * seconds, domain=domain, rows=rows
+        )
         witness = lay_secant(chain, steep, norm, domain)
     except KeyboardInterrupt:
         interrupts.heed()
@@ -131,7 +145,9 @@ def _bound_chain(
         witness = None
     ladder: list[Rung] = []
     if witness is not None:
-        ladder.append(_lower_rung(chain, witness, norm, process_time() - start, "steepest secant found"))
+        ladder.append(
+            _lower_rung(chain, witness, norm, process_time() - start, "steepest secant found")
+        )
     program = None
     ranges = chain.global_ranges
     if domain.region is not None:
@@ -153,7 +169,9 @@ def _bound_chain(
         best = min(rung.value for rung in ladder if rung.end == "upper")
         least = ladder[0].value if witness is not None else 0.0
         if program is not None and not exact and best > least * ENOUGH:
-            more, better = _split(chain, program, domain, norm, LOCAL_SHARES["parts"] * seconds, least, best)
+            more, better = _split(
+                chain, program, domain, norm, LOCAL_SHARES["parts"] * seconds, least, best
+            )
             ladder.extend(more)
             witness = better or witness
     except KeyboardInterrupt:
@@ -162,17 +180,25 @@ def _bound_chain(
     return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness, remarks)
 
 
-def _lower_rung(chain: Chain, witness: SteepestSecant, norm: float, seconds: float, method: str) -> Rung:
+def _lower_rung(
+    chain: Chain, witness: SteepestSecant, norm: float, seconds: float, method: str
+) -> Rung:
     again: Callable[[], float] = lambda: slope_between(chain, witness.x, witness.y, norm).lo
     says = f"two inputs, evaluated in {witness.how}; {witness.tried:,} points tried"
-    return Rung(method, "lower", witness.slope.lo, seconds, says, {"x": witness.x, "y": witness.y}, again)
+    return Rung(
+        method, "lower", witness.slope.lo, seconds, says, {"x": witness.x, "y": witness.y}, again
+    )
 
 
 def _say_where_unbounded(chain: Chain, ranges: Any) -> str | None:
     for k, (low, high) in enumerate(ranges):
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             word = chain.words[k]
-            why = "is not Lipschitz over all of space" if np.isinf(activation(word).lipschitz.hi) else "is unbounded"
+            why = (
+                "is not Lipschitz over all of space"
+                if np.isinf(activation(word).lipschitz.hi)
+                else "is unbounded"
+            )
             return f"no bound: the activation `{word}` of layer {k + 1} {why}; remedy: give a bounded domain"
     return None
 
@@ -194,7 +220,13 @@ def _enumerate(chain: Chain, domain: Domain, norm: float, seconds: float) -> lis
 
 
 def _split(
-    chain: Chain, program: Any, domain: Domain, norm: float, seconds: float, least: float, best: float
+    chain: Chain,
+    program: Any,
+    domain: Domain,
+    norm: float,
+    seconds: float,
+    least: float,
+    best: float,
 ) -> tuple[list[Rung], SteepestSecant | None]:
     """The domain by parts; and the secant at the steepest input met on the way."""
     from .splitting import Splitter
@@ -211,11 +243,16 @@ def _split(
         kind = "halves of the box" if splitter.is_halved else "signs of neurons"
         how = "the semidefinite program" if norm == 2 else "bounds of the Jacobian"
         says = f"{how} on {cover.bounded:,} parts by {kind}"
-        found.append(Rung("parts of the domain", "upper", cover.bound, process_time() - start, says))
+        found.append(
+            Rung("parts of the domain", "upper", cover.bound, process_time() - start, says)
+        )
     steep: Steep = splitter.steepest
     if steep.slope <= least:
         return found, None
     witness = lay_secant(chain, steep, norm, domain)
     if witness is None or witness.slope.lo <= least:
         return found, None
-    return [*found, _lower_rung(chain, witness, norm, process_time() - start, "steepest secant in a part")], witness
+    return [
+        *found,
+        _lower_rung(chain, witness, norm, process_time() - start, "steepest secant in a part"),
+    ], witness

@@ -44,11 +44,17 @@ def bound_network(
     start = process_time()
     witness = _search(function, shape, domain, norm, seconds, rows, rng)
     if witness is not None:
-        again: Callable[[], float] = lambda: enclose_slope(function, shape, witness.x, witness.y, norm).lo
+        again: Callable[[], float] = lambda: (
+            enclose_slope(function, shape, witness.x, witness.y, norm).lo
+        )
         says = f"two inputs, evaluated in {witness.how}; {witness.tried:,} points tried"
         certificate = {"x": witness.x, "y": witness.y}
         spent = process_time() - start
-        ladder.append(Rung("steepest secant found", "lower", witness.slope.lo, spent, says, certificate, again))
+        ladder.append(
+            Rung(
+                "steepest secant found", "lower", witness.slope.lo, spent, says, certificate, again
+            )
+        )
     for method, says, compute in _methods(function, graph, domain, norm):
         start = process_time()
         found = compute()
@@ -80,7 +86,9 @@ def _methods(
     box = domain.hull
     if box is not None:
         says = "an enclosure of every partial derivative over the box"
-        found.append(("interval Jacobian", says, lambda: bound_by_intervals(function, graph, box, norm)))
+        found.append(
+            ("interval Jacobian", says, lambda: bound_by_intervals(function, graph, box, norm))
+        )
     return found  # type: ignore[return-value]
 
 
@@ -98,7 +106,11 @@ def _search(
 ) -> SteepestSecant | None:
     """The steepest of secants around the ends of ascents in the 2-norm, in the norm asked for."""
     size = int(np.prod(shape))
-    starts = inputs_near(rows, (size,), POINTS, 1.0, rng) if domain.hull is None else _draw(domain, rng, size)
+    starts = (
+        inputs_near(rows, (size,), POINTS, 1.0, rng)
+        if domain.hull is None
+        else _draw(domain, rng, size)
+    )
     flat: Callable[[Any], Any] = lambda x: jnp.ravel(function(jnp.reshape(x, shape)))
     steps = int(np.clip(SECOND * seconds, 10, 400))
     with jax.enable_x64(True):
@@ -155,7 +167,9 @@ def enclose_slope(
         return jnp.max(jnp.abs(v)) if norm == inf else jnp.sum(jnp.abs(v))
 
     def slope(x: Any, y: Any) -> Any:
-        return length(jnp.ravel(function(x)) - jnp.ravel(function(y))) / length(jnp.ravel(x) - jnp.ravel(y))
+        return length(jnp.ravel(function(x)) - jnp.ravel(function(y))) / length(
+            jnp.ravel(x) - jnp.ravel(y)
+        )
 
     if np.array_equal(x, y):
         return Enclosure.exact(0)

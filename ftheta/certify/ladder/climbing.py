@@ -90,7 +90,9 @@ class _Search:
         self.box = box
         self.tried = 0
         d = chain.inputs
-        self.steepest = Steep(np.zeros(d) if box is None else (box[0] + box[1]) / 2, np.ones(d), 0.0, 0)
+        self.steepest = Steep(
+            np.zeros(d) if box is None else (box[0] + box[1]) / 2, np.ones(d), 0.0, 0
+        )
         self.ends = np.zeros((0, d))
         self.spread = natural_scale(chain) * np.ones(d) if box is None else (box[1] - box[0]) / 2
 
@@ -184,7 +186,9 @@ class _Search:
             q = D * before[-1]
         s = u @ weights[-1]
         back = np.zeros_like(s)
-        for W, D, bend, r in zip(*(list(reversed(part)) for part in (weights[:-1], slopes, bends, before))):
+        for W, D, bend, r in zip(
+            *(list(reversed(part)) for part in (weights[:-1], slopes, bends, before))
+        ):
             back = (s * r * bend + back * D) @ W
             s = (D * s) @ W
         size = np.linalg.norm(back, axis=1, keepdims=True)
@@ -210,7 +214,11 @@ class _Search:
             y = np.repeat(x, children, axis=0)
             distance = np.exp(self.rng.uniform(*np.log(DISTANCES), size=(len(y), 1)))
             y = self.clip(y + distance * self._reach(y) * self.rng.normal(size=y.shape))
-            noise = 0.3 * self.rng.normal(size=y.shape) * np.repeat(np.abs(v).max(1, keepdims=True), children, axis=0)
+            noise = (
+                0.3
+                * self.rng.normal(size=y.shape)
+                * np.repeat(np.abs(v).max(1, keepdims=True), children, axis=0)
+            )
             found, along = self.look(y, np.repeat(v, children, axis=0) + noise, rounds=2)
             best = found.reshape(len(x), children).argmax(1) + children * np.arange(len(x))
             better = found[best] > slopes
@@ -255,7 +263,9 @@ def stretch(
     size = np.zeros(len(v))
     for k in range(rounds + 1):
         image = _forward(weights, slopes, v)
-        size = np.linalg.norm(image, ord=norm, axis=1) / np.maximum(np.linalg.norm(v, ord=norm, axis=1), 1e-300)
+        size = np.linalg.norm(image, ord=norm, axis=1) / np.maximum(
+            np.linalg.norm(v, ord=norm, axis=1), 1e-300
+        )
         u = _norming(image, norm)
         if k == rounds:
             break
@@ -276,17 +286,23 @@ def _backward(weights: Sequence[Array], slopes: Sequence[Array], u: Array) -> Ar
     return s
 
 
-def _largest_row(weights: Sequence[Array], slopes: Sequence[Array], v: Array) -> tuple[Array, Array, Array]:
+def _largest_row(
+    weights: Sequence[Array], slopes: Sequence[Array], v: Array
+) -> tuple[Array, Array, Array]:
     """All rows of the Jacobians: the largest sum of absolute values, and the signs that attain it."""
     units = np.eye(len(weights[-1]))
-    rows = np.stack([_backward(weights, slopes, np.broadcast_to(e, (len(v), len(e)))) for e in units], 1)
+    rows = np.stack(
+        [_backward(weights, slopes, np.broadcast_to(e, (len(v), len(e)))) for e in units], 1
+    )
     sums = np.abs(rows).sum(2)
     best = sums.argmax(1)
     at = np.arange(len(v))
     return units[best], np.where(rows[at, best] >= 0, 1.0, -1.0), sums[at, best]
 
 
-def _largest_column(weights: Sequence[Array], slopes: Sequence[Array], v: Array) -> tuple[Array, Array, Array]:
+def _largest_column(
+    weights: Sequence[Array], slopes: Sequence[Array], v: Array
+) -> tuple[Array, Array, Array]:
     """All columns of the Jacobians: the largest sum of absolute values, and the input that attains it."""
     units = np.eye(v.shape[1])
     columns = np.stack([_forward(weights, slopes, np.broadcast_to(e, v.shape)) for e in units], 1)

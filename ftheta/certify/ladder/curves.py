@@ -76,8 +76,12 @@ CURVES: dict[str, Curve] = {
     "relu": _make_kink(0.0, 1.0),
     "leaky-relu": _make_kink(float(LEAK), 1.0),
     "tanh": Curve(np.tanh, _tanh_slope, lambda z: -2 * np.tanh(z) * _tanh_slope(z), (0.0,)),
-    "sigmoid": Curve(_sigmoid, _sigmoid_slope, lambda z: _sigmoid_slope(z) * (1 - 2 * _sigmoid(z)), (0.0,)),
-    "arctan": Curve(np.arctan, lambda z: 1 / (1 + z**2), lambda z: -2 * z / (1 + z**2) ** 2, (0.0,)),
+    "sigmoid": Curve(
+        _sigmoid, _sigmoid_slope, lambda z: _sigmoid_slope(z) * (1 - 2 * _sigmoid(z)), (0.0,)
+    ),
+    "arctan": Curve(
+        np.arctan, lambda z: 1 / (1 + z**2), lambda z: -2 * z / (1 + z**2) ** 2, (0.0,)
+    ),
     "softplus": Curve(lambda z: np.logaddexp(0.0, z), _sigmoid, _sigmoid_slope),
     "gelu": Curve(
         lambda z: z * special.ndtr(z),
@@ -121,9 +125,14 @@ def slope_range(
         most = np.where(lo >= 0, right, np.where(hi <= 0, left, max(left, right)))
         return least, most
     with np.errstate(invalid="ignore", over="ignore"):
-        ends = [np.nan_to_num(shape.slope(end), nan=0.0, posinf=inf, neginf=-inf) for end in (lo, hi)]
+        ends = [
+            np.nan_to_num(shape.slope(end), nan=0.0, posinf=inf, neginf=-inf) for end in (lo, hi)
+        ]
         if word != "square":
-            ends = [np.where(np.isinf(end), _slope_at_infinity(word, end), s) for end, s in zip((lo, hi), ends)]
+            ends = [
+                np.where(np.isinf(end), _slope_at_infinity(word, end), s)
+                for end, s in zip((lo, hi), ends)
+            ]
     least = np.minimum(*ends)
     most = np.maximum(*ends)
     for turn in shape.turns:

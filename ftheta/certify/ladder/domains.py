@@ -46,7 +46,9 @@ class Domain:
             )
         return np.clip(x, lo, hi)
 
-    def make_room(self, x: Float[np.ndarray, "d"], steps: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+    def make_room(
+        self, x: Float[np.ndarray, "d"], steps: Float[np.ndarray, "n d"]
+    ) -> Float[np.ndarray, "n d"]:
         """For each step (row) a point near `x` from which the step leads to points of the set both ways, where there is
         one; a polytope is taken for its box."""
         if self.region is None:
@@ -76,14 +78,19 @@ class Domain:
             return False
         point = [Fraction(v) for v in x.tolist()]
         if isinstance(self.region, BallSet):
-            steps = [abs(p - Fraction(c)) for p, c in zip(point, self.region.centre[0].ravel().tolist())]
+            steps = [
+                abs(p - Fraction(c)) for p, c in zip(point, self.region.centre[0].ravel().tolist())
+            ]
             radius = Fraction(float(self.region.radius[0]))
             if self.region.norm == 1:
                 return sum(steps, Fraction(0)) <= radius
             return sum((s * s for s in steps), Fraction(0)) <= radius**2
         if isinstance(self.region, PolytopeSet):
             rows = self.region.rows.reshape(len(self.region.rows), -1)
-            sums = [sum((Fraction(a) * p for a, p in zip(row, point)), Fraction(0)) for row in rows.tolist()]
+            sums = [
+                sum((Fraction(a) * p for a, p in zip(row, point)), Fraction(0))
+                for row in rows.tolist()
+            ]
             return all(s <= Fraction(limit) for s, limit in zip(sums, self.region.limits.tolist()))
         return True
 
@@ -112,7 +119,9 @@ def read_domain(domain: Region | None, shape: tuple[int, ...] | None) -> Domain:
 
 
 def _spread(end: Any, shape: tuple[int, ...]) -> Any:
-    return np.full(shape, end, np.float64) if np.ndim(end) == 0 and not isinstance(end, str) else end
+    return (
+        np.full(shape, end, np.float64) if np.ndim(end) == 0 and not isinstance(end, str) else end
+    )
 
 
 def _describe(domain: Any, region: InputSet) -> str:
@@ -132,5 +141,10 @@ def read_norm(norm: Any) -> float:
     words = {"inf": inf, "infinity": inf, "∞": inf, "1": 1.0, "2": 2.0}
     found = words.get(norm, norm) if isinstance(norm, str) else norm
     if found not in NORMS:
-        raise UsageError("The norm is 1, 2 or infinity.", where="norm", got=norm, remedy='norm=1, norm=2 or norm="inf"')
+        raise UsageError(
+            "The norm is 1, 2 or infinity.",
+            where="norm",
+            got=norm,
+            remedy='norm=1, norm=2 or norm="inf"',
+        )
     return float(found)

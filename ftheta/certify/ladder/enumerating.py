@@ -23,10 +23,16 @@ WORK = 1e8  # elementary steps of a second
 REACHES = (2.0**8, 2.0**16)  # half sides of the boxes, in units of the natural scale
 
 
-def enumerate_pieces(chain: Chain, domain: Domain, norm: float, seconds: float) -> tuple[Enclosure, int] | None:
+def enumerate_pieces(
+    chain: Chain, domain: Domain, norm: float, seconds: float
+) -> tuple[Enclosure, int] | None:
     """An enclosure of the constant and the number of pieces; None where they are too many, or there are none."""
     most = MOST_INPUTS_OF_SPACE if domain.is_space else MOST_INPUTS
-    if not set(chain.words) <= {"relu", "identity"} or chain.inputs > most or chain.neurons > MOST_NEURONS:
+    if (
+        not set(chain.words) <= {"relu", "identity"}
+        or chain.inputs > most
+        or chain.neurons > MOST_NEURONS
+    ):
         return None
     if chain.scaling is not None or not chain.words:
         return None
@@ -48,7 +54,9 @@ def enumerate_pieces(chain: Chain, domain: Domain, norm: float, seconds: float) 
     return None
 
 
-def _on_box(net: ReluNetwork, lo: np.ndarray, hi: np.ndarray, norm: float, work: float) -> tuple[Enclosure, int] | None:
+def _on_box(
+    net: ReluNetwork, lo: np.ndarray, hi: np.ndarray, norm: float, work: float
+) -> tuple[Enclosure, int] | None:
     cells = pieces(net, Box(lo, hi), max_work=work)
     return (cells.lipschitz(norm), len(cells)) if cells.certificate.complete else None
 

@@ -54,27 +54,44 @@ def bound_by_nodes(graph: Graph, norm: float) -> float | Unbounded:
 
 
 def bound_by_intervals(
-    f: Callable[[Any], Any], graph: Graph, box: tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]], norm: float
+    f: Callable[[Any], Any],
+    graph: Graph,
+    box: tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]],
+    norm: float,
 ) -> float | Unbounded:
     """The norm of the largest absolute values of all partial derivatives over a box."""
     m = graph.outputs[0].size
     n = graph.inputs[0].size
     if m * n > MOST_ENTRIES:
         return Unbounded("the Jacobian is too large to be enclosed", f"{m} × {n} entries")
-    if not is_continuous(graph) or not is_pole_free(graph, *(end.reshape(graph.inputs[0].shape) for end in box)):
-        return Unbounded("the program is not known to be continuous here", "a jump, a pole or an unknown primitive")
+    if not is_continuous(graph) or not is_pole_free(
+        graph, *(end.reshape(graph.inputs[0].shape) for end in box)
+    ):
+        return Unbounded(
+            "the program is not known to be continuous here",
+            "a jump, a pole or an unknown primitive",
+        )
     if any(node.primitive == "stop_gradient" for node in graph.nodes):
-        return Unbounded("the derivative of the program is not that of the function", "stop_gradient")
+        return Unbounded(
+            "the derivative of the program is not that of the function", "stop_gradient"
+        )
     shape = graph.inputs[0].shape
     derivative = jax.jacrev if m <= n else jax.jacfwd
     try:
         with jax.enable_x64(True):
-            jacobian = trace(derivative(f), jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
-            found = intervals(jacobian, Interval(box[0].reshape(shape), box[1].reshape(shape))).outputs
+            jacobian = trace(
+                derivative(f), jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False
+            )
+            found = intervals(
+                jacobian, Interval(box[0].reshape(shape), box[1].reshape(shape))
+            ).outputs
     except (GraphError, TypeError, ValueError, NotImplementedError) as error:
         return Unbounded(getattr(error, "what", str(error)), getattr(error, "where", ""))
     size = np.maximum(np.abs(found.lo), np.abs(found.hi)).reshape(m, n)
     if not np.isfinite(size).all():
         entry = tuple(int(k) for k in np.argwhere(~np.isfinite(size))[0])
-        return Unbounded("a partial derivative is not bounded on this set", f"output {entry[0]}, input {entry[1]}")
+        return Unbounded(
+            "a partial derivative is not bounded on this set",
+            f"output {entry[0]}, input {entry[1]}",
+        )
     return spectral_norm(size).hi if norm == 2 else sum_norm(size, norm)

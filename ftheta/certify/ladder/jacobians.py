@@ -27,7 +27,10 @@ MOST_ENTRIES = 2**23
 
 def _middles(ranges: Ranges) -> tuple[list[np.ndarray], list[np.ndarray]]:
     middles = [(low + high) / 2 for low, high in ranges]
-    radii = [np.nextafter(np.maximum(high - m, m - low), inf) * (high > low) for (low, high), m in zip(ranges, middles)]
+    radii = [
+        np.nextafter(np.maximum(high - m, m - low), inf) * (high > low)
+        for (low, high), m in zip(ranges, middles)
+    ]
     return middles, radii
 
 
@@ -49,7 +52,9 @@ def linear_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges) 
     return float(reach[-1].max())
 
 
-def interval_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float:
+def interval_bound(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float
+) -> float:
     r"""A bound of $\|J\|$ from an enclosure $|J-M|\le R$ of every entry, found from the outputs on."""
     middles, radii = _middles(ranges)
     M = np.array(weights[-1], np.float64)
@@ -59,17 +64,25 @@ def interval_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges
         M = M * m
         doubt = gamma(W.shape[1] + len(W) + 6)
         size = np.abs(W)
-        R = (spread * (1 + 32 * U)) @ size * (1 + 2 * doubt) + doubt * (np.abs(M) @ size) * (1 + doubt) + 2.0**-900
+        R = (
+            (spread * (1 + 32 * U)) @ size * (1 + 2 * doubt)
+            + doubt * (np.abs(M) @ size) * (1 + doubt)
+            + 2.0**-900
+        )
         M = M @ W
     if norm != 2:
         return sum_norm(np.nextafter(np.abs(M) + R, inf), norm)
     return nextafter(spectral_norm(M).hi + spectral_norm(R).hi, inf)
 
 
-def corner_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float | None:
+def corner_bound(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float
+) -> float | None:
     r"""The largest $\|J\|$ over all corners of the ranges, which is the largest over the ranges, since the norm is
     convex in every single slope; None where there are too many corners."""
-    if len(weights[-1]) > weights[0].shape[1]:  # the transposed chain, whose matrices are smaller all the way
+    if (
+        len(weights[-1]) > weights[0].shape[1]
+    ):  # the transposed chain, whose matrices are smaller all the way
         turned = [W.T for W in reversed(weights)]
         return corner_bound(turned, tuple(reversed(ranges)), {1: inf, 2: 2, inf: 1}[norm])
     patterns = 2.0 ** sum(int((high > low).sum()) for low, high in ranges)
@@ -81,7 +94,10 @@ def corner_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, 
         J = (J[:, None] * _corners(low, high)[:, None]).reshape(-1, len(weights[-1]), len(low)) @ W
     terms = sum(W.shape[1] + 4 for W in weights)
     sizes = np.prod(
-        [np.linalg.norm(np.maximum(np.abs(low), np.abs(high))[:, None] * W) for W, (low, high) in zip(weights, ranges)]
+        [
+            np.linalg.norm(np.maximum(np.abs(low), np.abs(high))[:, None] * W)
+            for W, (low, high) in zip(weights, ranges)
+        ]
     )
     error = 4 * gamma(terms) * float(sizes) * float(np.linalg.norm(weights[-1])) + 2.0**-900
     if norm == 2:
@@ -91,10 +107,14 @@ def corner_bound(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, 
     return nextafter(round_sum_up(largest, J.shape[axis]) + max(J.shape[1:]) ** 0.5 * error, inf)
 
 
-def _corners(low: Float[np.ndarray, "n"], high: Float[np.ndarray, "n"]) -> Float[np.ndarray, "corners n"]:
+def _corners(
+    low: Float[np.ndarray, "n"], high: Float[np.ndarray, "n"]
+) -> Float[np.ndarray, "corners n"]:
     """The slopes of one layer at every corner of their ranges."""
     moving = np.flatnonzero(high > low)
-    choices = np.array(list(product((False, True), repeat=len(moving)))).reshape(2 ** len(moving), len(moving))
+    choices = np.array(list(product((False, True), repeat=len(moving)))).reshape(
+        2 ** len(moving), len(moving)
+    )
     slopes = np.repeat(low[None], len(choices), axis=0)
     slopes[:, moving] = np.where(choices, high[moving], low[moving])
     return slopes

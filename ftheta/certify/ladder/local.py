@@ -26,6 +26,9 @@ def local_ranges(chain: Chain, program: Program, sets: InputSet, *, steps: int =
     found = [relaxed.enclosures[slot.id] for slot in program.graph.outputs[: len(chain.words)]]
     count = len(sets.hull.lo)
     return [
-        tuple(slope_range(word, z.lo[k].ravel(), z.hi[k].ravel()) for word, z in zip(chain.words, found))
+        tuple(
+            slope_range(word, z.lo[k].ravel(), z.hi[k].ravel())
+            for word, z in zip(chain.words, found)
+        )
         for k in range(count)
     ]

@@ -21,7 +21,8 @@ from .chains import Ranges
 Array = np.ndarray
 KEPT = 6  # singular values that the search looks at
 POWER = 40.0
-WIDEST = 60.0  # logarithm of the largest scale: neurons that do not count would be scaled without end
+# logarithm of the largest scale: neurons that do not count would be scaled without end
+WIDEST = 60.0
 
 
 def steepest_slopes(ranges: Ranges) -> list[Float[np.ndarray, "_n"]]:
@@ -44,7 +45,9 @@ def _norm(A: Array, norm: float) -> float:
     return spectral_norm(A).hi if norm == 2 else sum_norm(A, norm)
 
 
-def product_of_norms(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float) -> float:
+def product_of_norms(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float
+) -> float:
     r"""$\prod_i\|C_iW_i\|$, rounded up."""
     total = 1.0
     for A, error in zip(*_slopes_applied(weights, ranges)):
@@ -53,7 +56,9 @@ def product_of_norms(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Rang
     return total
 
 
-def absolute_product(weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges) -> list[Float[np.ndarray, "_m"]]:
+def absolute_product(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges
+) -> list[Float[np.ndarray, "_m"]]:
     r"""Bounds of $\sum_k|\partial z_{ij}/\partial x_k|$ for every neuron $j$ of every layer $i$, the outputs last:
     $|W_i|c_{i-1}|W_{i-1}|\cdots|W_1|1$, rounded up. The largest entry of the last bounds $\|J\|_\infty$."""
     found = []
@@ -95,7 +100,9 @@ def rescaled_product(
 
 
 def verify_scales(
-    weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, scales: Sequence[Float[np.ndarray, "_m"]]
+    weights: Sequence[Float[np.ndarray, "_m _n"]],
+    ranges: Ranges,
+    scales: Sequence[Float[np.ndarray, "_m"]],
 ) -> float:
     """The product of norms that these diagonals prove."""
     matrices, errors = _slopes_applied(weights, ranges)
@@ -125,7 +132,9 @@ def _mean_of_top(A: Array) -> tuple[float, Array, Array]:
     return mean, np.nan_to_num(left**2 @ weights), np.nan_to_num(right**2 @ weights)
 
 
-def pairwise_product(weights: Sequence[Float[np.ndarray, "_m _n"]], slopes: float, steps: int) -> float:
+def pairwise_product(
+    weights: Sequence[Float[np.ndarray, "_m _n"]], slopes: float, steps: int
+) -> float:
     r"""SeqLip: with $W_i\approx F_iG_i$ from a singular value decomposition, each inner matrix shared among its two
     neighbours, $\prod_i\max_{0\le D\le1}\|G_{i+1}DF_i\|_2$, every factor bounded by a semidefinite program; `slopes` is
     the product of the constants of the activations. The errors of the decomposition are paid for."""
@@ -139,7 +148,9 @@ def pairwise_product(weights: Sequence[Float[np.ndarray, "_m _n"]], slopes: floa
     wrong = [0.0, *(_defect(W, F, G) for W, (F, G) in zip(weights[1:-1], halves)), 0.0]
     for k, delta in enumerate(wrong):
         others = np.prod([n + w for j, (n, w) in enumerate(zip(norms, wrong)) if j != k])
-        total = nextafter(total + nextafter(delta * float(others) * (1 + (64 + 4 * len(norms)) * U), inf), inf)
+        total = nextafter(
+            total + nextafter(delta * float(others) * (1 + (64 + 4 * len(norms)) * U), inf), inf
+        )
     return nextafter(total * slopes, inf)
 
 
@@ -152,4 +163,6 @@ def _halves(W: Array) -> tuple[Array, Array]:
 def _defect(W: Array, F: Array, G: Array) -> float:
     r"""A bound of $\|W-FG\|_F$."""
     rounding = (F.shape[1] + 4) * 2 * U * frobenius_norm(F).hi * frobenius_norm(G).hi
-    return nextafter(frobenius_norm(W - F @ G).hi * (1 + 4 * U) + rounding + 2 * U * frobenius_norm(W).hi, inf)
+    return nextafter(
+        frobenius_norm(W - F @ G).hi * (1 + 4 * U) + rounding + 2 * U * frobenius_norm(W).hi, inf
+    )

@@ -62,11 +62,19 @@ class LipschitzConstant:
 
     @property
     def lower(self) -> Rung | None:
-        return max((rung for rung in self.ladder if rung.end == "lower"), key=lambda r: r.value, default=None)
+        return max(
+            (rung for rung in self.ladder if rung.end == "lower"),
+            key=lambda r: r.value,
+            default=None,
+        )
 
     @property
     def upper(self) -> Rung | None:
-        return min((rung for rung in self.ladder if rung.end == "upper"), key=lambda r: r.value, default=None)
+        return min(
+            (rung for rung in self.ladder if rung.end == "upper"),
+            key=lambda r: r.value,
+            default=None,
+        )
 
     @property
     def lo(self) -> float:
@@ -102,7 +110,11 @@ class LipschitzConstant:
         rungs.sort(key=lambda rung: (rung.end == "upper", rung.value))
         values = [rung.value for rung in rungs]
         positive = [value for value in values if value > 0]
-        scale = "log" if positive and min(values) > 0 and max(positive) > 100 * min(positive) else "linear"
+        scale = (
+            "log"
+            if positive and min(values) > 0 and max(positive) > 100 * min(positive)
+            else "linear"
+        )
         title = f"bounds of Lip(f) in {NAMES[self.norm]}, {self.name}"
         names = tuple(f"{ends[rung.end]}{rung.method}" for rung in rungs)
         return Bars(title, Axis("Lip(f)", scale), names, ("bound",), (tuple(values),))
@@ -141,7 +153,9 @@ class LipschitzConstant:
             f"{rung.seconds:.2f} s)"
             for rung in self.ladder
         ]
-        return "\n".join([head, *rows, *(f"  {remark}" for remark in self.remarks), f"  about {self.meaning}"])
+        return "\n".join(
+            [head, *rows, *(f"  {remark}" for remark in self.remarks), f"  about {self.meaning}"]
+        )
 
 
 def _number(value: float) -> float | str:

@@ -20,7 +20,13 @@ from ..norms import sum_norm
 from ..semidefinite import bound_slope, scale_back, scale_chain, verify_certificate
 from .chains import Chain, Ranges
 from .jacobians import corner_bound, interval_bound, linear_bound
-from .products import absolute_product, pairwise_product, product_of_norms, rescaled_product, verify_scales
+from .products import (
+    absolute_product,
+    pairwise_product,
+    product_of_norms,
+    rescaled_product,
+    verify_scales,
+)
 from .result import Rung
 from .sectors import System, bound_sectors, compress_inputs, reduce_chain, verify_sectors
 from .semidefinite_rates import steps_of_chain, steps_of_system
@@ -97,11 +103,20 @@ def climb_ladder(setting: Setting, work: float) -> Iterator[Rung]:
         yield from _affine(setting)
         return
     if max(max(W.shape) for W in weights) > LARGE:
-        yield _rung(setting, "product of norms", "Frobenius norms", lambda: _frobenius_product(weights, ranges))
+        yield _rung(
+            setting,
+            "product of norms",
+            "Frobenius norms",
+            lambda: _frobenius_product(weights, ranges),
+        )
         return
     across = inf if setting.norm == 1 else setting.norm
-    says = "spectral norms with error terms" if across == 2 else "sums of absolute values, rounded up"
-    yield _rung(setting, "product of norms", says, lambda: product_of_norms(weights, ranges, across))
+    says = (
+        "spectral norms with error terms" if across == 2 else "sums of absolute values, rounded up"
+    )
+    yield _rung(
+        setting, "product of norms", says, lambda: product_of_norms(weights, ranges, across)
+    )
     yield from _euclidean(setting, work) if across == 2 else _of_sums(setting, work)
     corners = _rung(
         setting,
@@ -124,7 +139,9 @@ def bound_part(setting: Setting) -> float:
     if corners is not None:
         return setting.paid(corners)
     if across == 2:
-        return setting.paid(bound_sectors(compress_inputs(reduce_chain(weights, ranges)), steps=PART_STEPS).bound)
+        return setting.paid(
+            bound_sectors(compress_inputs(reduce_chain(weights, ranges)), steps=PART_STEPS).bound
+        )
     return setting.paid(min(linear_bound(weights, ranges), interval_bound(weights, ranges, inf)))
 
 
@@ -139,7 +156,8 @@ def _affine(setting: Setting) -> Iterator[Rung]:
         return spectral_norm(W).hi if setting.norm == 2 else sum_norm(W, inf)
 
     rung = _rung(setting, "norm of the matrix", "the network is affine here", bound)
-    is_constant = not W.any() and not setting.chain.first_error  # a folded entry that is 0 may have underflowed
+    # a folded entry that is 0 may have underflowed
+    is_constant = not W.any() and not setting.chain.first_error
     yield Rung(rung.method, "upper", 0.0, rung.seconds, rung.rests_on) if is_constant else rung
 
 
@@ -147,7 +165,11 @@ def _euclidean(setting: Setting, work: float) -> Iterator[Rung]:
     weights, ranges = setting.weights, setting.ranges
     neurons = sum(len(W) for W in weights[:-1])
     if neurons <= 2048:
-        steps = int(np.clip(400_000_000 * max(work, 0.2) / sum(W.size * min(W.shape) for W in weights), 5, 100))
+        steps = int(
+            np.clip(
+                400_000_000 * max(work, 0.2) / sum(W.size * min(W.shape) for W in weights), 5, 100
+            )
+        )
         yield _scaled_rung(setting, steps)
     if setting.is_local:
         yield _rung(
@@ -246,7 +268,10 @@ def _of_sums(setting: Setting, work: float) -> Iterator[Rung]:
         lambda: interval_bound(weights, ranges, inf),
     )
     yield _rung(
-        setting, "linear bounds of the Jacobian", "back-substitution, rounded up", lambda: linear_bound(weights, ranges)
+        setting,
+        "linear bounds of the Jacobian",
+        "back-substitution, rounded up",
+        lambda: linear_bound(weights, ranges),
     )
     systems = _systems_of_outputs(setting)
     if systems and steps_of_system(systems[0], work / len(systems)) >= FEWEST_STEPS:
@@ -263,18 +288,28 @@ def _systems_of_outputs(setting: Setting) -> list[System]:
 def _sum_program(setting: Setting, systems: Sequence[System], work: float) -> Rung:
     """One semidefinite program for each output, with a weight for each input."""
     start = process_time()
-    found = [bound_sectors(system, steps=steps_of_system(system, work), norm=inf) for system in systems]
+    found = [
+        bound_sectors(system, steps=steps_of_system(system, work), norm=inf) for system in systems
+    ]
     value = setting.paid(max(part.bound for part in found))
 
     def again() -> float:
         parts = zip(systems, found)
         return setting.paid(
-            max(verify_sectors(s, c.multipliers, c.weights) if c.multipliers else c.bound for s, c in parts)
+            max(
+                verify_sectors(s, c.multipliers, c.weights) if c.multipliers else c.bound
+                for s, c in parts
+            )
         )
 
-    certificate = {"multipliers": [part.multipliers for part in found], "weights": [part.weights for part in found]}
+    certificate = {
+        "multipliers": [part.multipliers for part in found],
+        "weights": [part.weights for part in found],
+    }
     says = "multipliers and weights of the inputs for every output, by Cholesky with error terms"
-    return Rung("semidefinite program", "upper", value, process_time() - start, says, certificate, again)
+    return Rung(
+        "semidefinite program", "upper", value, process_time() - start, says, certificate, again
+    )
 
 
 def _frobenius_product(weights: tuple[np.ndarray, ...], ranges: Ranges) -> float:
@@ -288,7 +323,9 @@ def _frobenius_product(weights: tuple[np.ndarray, ...], ranges: Ranges) -> float
     return total
 
 
-def _rung(setting: Setting, method: str, rests_on: str, compute: Callable[[], float | None]) -> Rung:
+def _rung(
+    setting: Setting, method: str, rests_on: str, compute: Callable[[], float | None]
+) -> Rung:
     start = process_time()
     found = compute()
     value = inf if found is None else setting.paid(found)

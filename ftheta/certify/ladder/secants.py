@@ -43,7 +43,9 @@ class SteepestSecant:
     how: str
 
 
-def lay_secant(chain: Chain, steep: Steep, norm: float, domain: Domain = SPACE) -> SteepestSecant | None:
+def lay_secant(
+    chain: Chain, steep: Steep, norm: float, domain: Domain = SPACE
+) -> SteepestSecant | None:
     """The longest secant through a steep point that is as steep as the Jacobian there, with both ends in the domain,
     evaluated again; None where the chain is too large for that, or no such secant is found."""
     if sum(W.size for W in chain.weights) > MOST_WEIGHTS:
@@ -56,7 +58,10 @@ def lay_secant(chain: Chain, steep: Steep, norm: float, domain: Domain = SPACE) 
     y = domain.project(middles + steps)
     guesses = _slopes_in_floats(chain, x, y, norm)
     enough = steep.slope * (1 - 1e-9)
-    order = sorted(range(len(x)), key=lambda k: (guesses[k] < enough, k if guesses[k] >= enough else -guesses[k]))
+    order = sorted(
+        range(len(x)),
+        key=lambda k: (guesses[k] < enough, k if guesses[k] >= enough else -guesses[k]),
+    )
     for k in order:
         if domain.contains(x[k]) and domain.contains(y[k]):
             return measure_secant(chain, x[k], y[k], norm, steep.tried)
@@ -87,7 +92,9 @@ def _slopes_in_floats(chain: Chain, x: Array, y: Array, norm: float) -> Array:
     return np.nan_to_num(rise / np.where(run > 0, run, inf), nan=0.0, posinf=0.0)
 
 
-def slope_between(chain: Chain, x: Float[np.ndarray, "d"], y: Float[np.ndarray, "d"], norm: float) -> Enclosure:
+def slope_between(
+    chain: Chain, x: Float[np.ndarray, "d"], y: Float[np.ndarray, "d"], norm: float
+) -> Enclosure:
     r"""$\|f(x)-f(y)\|/\|x-y\|$ for $x\ne y$, at the exact values of all numbers; 0 where $x=y$."""
     if np.array_equal(x, y):
         return Enclosure.exact(0)
@@ -128,7 +135,10 @@ def _bend(q: Any, word: str) -> Any:
 
 
 def _columns_of_inputs(chain: Chain, x: Array, y: Array) -> Any:
-    rows = [[fmpq(*float(a).as_integer_ratio()), fmpq(*float(b).as_integer_ratio())] for a, b in zip(x, y)]
+    rows = [
+        [fmpq(*float(a).as_integer_ratio()), fmpq(*float(b).as_integer_ratio())]
+        for a, b in zip(x, y)
+    ]
     for operation, constant in () if chain.scaling is None else chain.scaling.steps:
         numbers = [fmpq(*float(c).as_integer_ratio()) for c in constant]
         rows = [[_operate(operation, q, c) for q in row] for row, c in zip(rows, numbers)]
@@ -159,7 +169,9 @@ def _integer_matrix(W: Array, b: Array, h: Any) -> Any:
 
 def _quotient(rise: Sequence[Fraction], run: Sequence[Fraction], norm: float) -> Enclosure:
     if norm == 2:
-        return _root(sum((a * a for a in rise), Fraction(0)) / sum((a * a for a in run), Fraction(0)))
+        return _root(
+            sum((a * a for a in rise), Fraction(0)) / sum((a * a for a in run), Fraction(0))
+        )
     length = max if norm == inf else sum
     return Enclosure.exact(length(map(abs, rise)) / length(map(abs, run)))
 

@@ -148,23 +148,30 @@ def _norm_of_matrix(system: System, norm: float) -> float:
 
 
 def verify_sectors(
-    system: System, multipliers: Sequence[Float[np.ndarray, "_n"]], weights: Float[np.ndarray, "d"] | None = None
+    system: System,
+    multipliers: Sequence[Float[np.ndarray, "_n"]],
+    weights: Float[np.ndarray, "d"] | None = None,
 ) -> float:
     """The bound that the multipliers prove: the root of ρ, or of the trace of `weights` times ρ; ∞ if none is found."""
     estimate = _estimate(system, multipliers, weights)
     if not np.isfinite(estimate):
         return inf
-    estimate = max(estimate, FAINT**2 * _size(system.out) ** 2)  # where nothing depends on the inputs it would be 0
+    # where nothing depends on the inputs it would be 0
+    estimate = max(estimate, FAINT**2 * _size(system.out) ** 2)
     for slack in SLACKS:
         rho = estimate * (1 + slack)
         if is_positive(system, multipliers, rho if weights is None else rho * weights):
-            total = rho if weights is None else round_sum_up(float((rho * weights).sum()), len(weights))
+            total = (
+                rho if weights is None else round_sum_up(float((rho * weights).sum()), len(weights))
+            )
             return nextafter(sqrt(total), inf) * (1 + 4 * U)
     return inf
 
 
 def is_positive(
-    system: System, multipliers: Sequence[Float[np.ndarray, "_n"]], rho: float | Float[np.ndarray, "d"]
+    system: System,
+    multipliers: Sequence[Float[np.ndarray, "_n"]],
+    rho: float | Float[np.ndarray, "d"],
 ) -> bool:
     r"""Whether a Cholesky factorisation shows $M\succeq0$, all rounding paid for."""
     d = system.inputs
@@ -220,7 +227,9 @@ def _estimate(system: System, multipliers: Sequence[Array], weights: Array | Non
     if weights is not None:
         half = 1 / np.sqrt(weights)
         V = half[:, None] * V * half
-    return float(eigh((V + V.T) / 2, eigvals_only=True, subset_by_index=(len(V) - 1, len(V) - 1))[0])
+    return float(
+        eigh((V + V.T) / 2, eigvals_only=True, subset_by_index=(len(V) - 1, len(V) - 1))[0]
+    )
 
 
 # ---- the search ------------------------------------------------------------------------------------------------------
@@ -254,7 +263,11 @@ class _Problem:
     @np.errstate(all="ignore")
     def minimise(self, steps: int) -> tuple[tuple[Array, ...], Array]:
         p = np.concatenate(
-            [np.zeros(sum(self.sizes)), np.full(len(self.sizes), HALF), np.zeros(self.system.inputs * self.trace)]
+            [
+                np.zeros(sum(self.sizes)),
+                np.full(len(self.sizes), HALF),
+                np.zeros(self.system.inputs * self.trace),
+            ]
         )
         options = {"maxiter": max(1, steps), "maxcor": 20, "ftol": 1e-10}
         minimize(self, p, args=(POWER,), jac=True, method="L-BFGS-B", options=options)
@@ -271,7 +284,9 @@ class _Problem:
         rows = [Z for Z in self.system.rows if len(Z)]
         for k in reversed(range(depth)):
             try:
-                step, V = _eliminate(rows[k], V, _centre(z[k]), 0.5 + float(np.logaddexp(0.0, raw[k])))
+                step, V = _eliminate(
+                    rows[k], V, _centre(z[k]), 0.5 + float(np.logaddexp(0.0, raw[k]))
+                )
             except (np.linalg.LinAlgError, ValueError):  # no factor, or entries that are no numbers
                 return 1e10, np.zeros_like(p)
             steps.append(step)
@@ -291,7 +306,9 @@ class _Problem:
         if self.trace:
             scaled = half[:, None] * V * half
             by_free = _centre(weights / total - (inner * scaled).sum(1))
-        return mean, np.concatenate([*self._gradient(steps, half[:, None] * inner * half, raw), by_free])
+        return mean, np.concatenate(
+            [*self._gradient(steps, half[:, None] * inner * half, raw), by_free]
+        )
 
     def _spread(self, steps: Sequence[_Step]) -> tuple[Array, ...]:
         found = iter([step.t for step in reversed(steps)])

@@ -15,7 +15,9 @@ from ftheta.shapes import Float
 from ..semidefinite import top_eigenpairs
 
 
-def sequential_multipliers(weights: Sequence[Float[np.ndarray, "_m _n"]]) -> tuple[Float[np.ndarray, "_n"], ...]:
+def sequential_multipliers(
+    weights: Sequence[Float[np.ndarray, "_m _n"]],
+) -> tuple[Float[np.ndarray, "_n"], ...]:
     """The diagonals of $T_1,\\dots,T_L$."""
     Q = weights[-1].T @ weights[-1]
     found = []

@@ -131,7 +131,9 @@ class Splitter:
             if parent is None or self.is_halved:
                 relaxed = enclose(self.program, [region], steps=ASCENT)
             else:
-                relaxed = enclose(self.program, [region], before=_Narrowed(parent.relaxed, narrowed))
+                relaxed = enclose(
+                    self.program, [region], before=_Narrowed(parent.relaxed, narrowed)
+                )
         except GraphError as error:
             if parent is not None and _is_contradiction(error):
                 return None
@@ -177,7 +179,9 @@ class Splitter:
 
     # ---- cuts ----
 
-    def _cut(self, part: InputPart) -> Iterator[tuple[InputSet, Mapping[int, Interval], tuple[Sign, ...]]]:
+    def _cut(
+        self, part: InputPart
+    ) -> Iterator[tuple[InputSet, Mapping[int, Interval], tuple[Sign, ...]]]:
         if isinstance(part.region, BoxSet) and self.is_halved:
             yield from self._halve(part.region)
             return
@@ -192,9 +196,15 @@ class Splitter:
             end = hi if sign < 0 else lo
             end.reshape(-1)[entry] = 0.0
             given = (layer, entry, sign)
-            yield self._with_row(part.region, part.relaxed, given), {slot.id: Interval(lo, hi)}, (*part.signs, given)
+            yield (
+                self._with_row(part.region, part.relaxed, given),
+                {slot.id: Interval(lo, hi)},
+                (*part.signs, given),
+            )
 
-    def _halve(self, region: BoxSet) -> Iterator[tuple[InputSet, Mapping[int, Interval], tuple[Sign, ...]]]:
+    def _halve(
+        self, region: BoxSet
+    ) -> Iterator[tuple[InputSet, Mapping[int, Interval], tuple[Sign, ...]]]:
         lo, hi = region.hull.lo, region.hull.hi
         weight = np.abs(self.chain.weights[0]).sum(0)
         k = int(((hi - lo)[0].ravel() * weight).argmax())
@@ -238,11 +248,14 @@ class Splitter:
         form = optimise(relaxed, [region], {slot.id: seeds}, 0).form
         row = form.coefficients[0]
         row = np.zeros((1, *box.hull.shape[1:])) if row is None else row[0]
-        limit = form.paid_error[0] - form.offset[0]  # −s·z ≥ ⟨row, x⟩ + offset − error, and −s·z ≤ 0
+        # −s·z ≥ ⟨row, x⟩ + offset − error, and −s·z ≤ 0
+        limit = form.paid_error[0] - form.offset[0]
         limit = np.nextafter(limit, inf)
         if not isinstance(region, PolytopeSet):
             return PolytopeSet(box, row, limit)
-        return PolytopeSet(box, np.concatenate([region.rows, row]), np.concatenate([region.limits, limit]))
+        return PolytopeSet(
+            box, np.concatenate([region.rows, row]), np.concatenate([region.limits, limit])
+        )
 
 
 def _is_empty(region: PolytopeSet, multipliers: np.ndarray) -> bool:
@@ -254,7 +267,9 @@ def _is_empty(region: PolytopeSet, multipliers: np.ndarray) -> bool:
     sizes = np.tensordot(multipliers, np.abs(region.rows), 1) * np.maximum(
         np.abs(region.hull.lo[0]), np.abs(region.hull.hi[0])
     )
-    doubt = gamma(2 * terms) * (float(sizes.sum()) * 1.001 + float(multipliers @ np.abs(region.limits)))
+    doubt = gamma(2 * terms) * (
+        float(sizes.sum()) * 1.001 + float(multipliers @ np.abs(region.limits))
+    )
     return bool(value[0, 0] - limit > 2 * (float(error[0, 0]) + doubt) + 2.0**-900)
 
 

@@ -19,7 +19,8 @@ from .targets import Targets
 
 NEURONS = Climb(20)
 MARGINS = Climb(40)
-QUICK_NEURONS = Climb(6)  # before branch and bound, which makes up for what slopes of fewer steps lose
+# before branch and bound, which makes up for what slopes of fewer steps lose
+QUICK_NEURONS = Climb(6)
 QUICK_MARGINS = Climb(10)
 DOMAINS = Climb(6)
 AT_ONCE = 32  # domains that are split together
@@ -39,7 +40,12 @@ def aim_at_margins(net: ReluNetwork, label: int) -> Targets:
 
 
 def bound_margins(
-    net: ReluNetwork, targets: Targets, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"], *, optimised: bool
+    net: ReluNetwork,
+    targets: Targets,
+    low: Float[np.ndarray, "d"],
+    high: Float[np.ndarray, "d"],
+    *,
+    optimised: bool,
 ) -> Float[np.ndarray, "k"]:
     """A lower bound of each target over a box, rounded outward: with guessed slopes; where that is not positive and
     bounds are to be `optimised`, with slopes chosen for every open neuron and for each target."""
@@ -54,7 +60,9 @@ def bound_margins(
     return least
 
 
-def _optimise(net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds, least: Array) -> None:
+def _optimise(
+    net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds, least: Array
+) -> None:
     """Raise the bounds of the targets that are not yet shown."""
     _, outcome = _open_roots(net, targets, inputs, bounds, least, NEURONS, MARGINS)
     least[outcome.closed_targets] = outcome.closed_bounds
@@ -62,7 +70,13 @@ def _optimise(net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds
 
 
 def _open_roots(
-    net: ReluNetwork, targets: Targets, inputs: Inputs, bounds: Bounds, least: Array, neurons: Climb, margins: Climb
+    net: ReluNetwork,
+    targets: Targets,
+    inputs: Inputs,
+    bounds: Bounds,
+    least: Array,
+    neurons: Climb,
+    margins: Climb,
 ) -> tuple[Task, Outcome]:
     """The task of the targets that are not yet shown, and what optimised slopes show of it without splitting."""
     frame, _ = enclose(net, inputs, neurons, bounds)
@@ -75,7 +89,11 @@ def _open_roots(
 
 
 def show_margins(
-    net: ReluNetwork, targets: Targets, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"], most_domains: int
+    net: ReluNetwork,
+    targets: Targets,
+    low: Float[np.ndarray, "d"],
+    high: Float[np.ndarray, "d"],
+    most_domains: int,
 ) -> bool:
     """Whether all targets are shown positive over a box, by optimised bounds and up to so many domains of branch and
     bound; where hardly any domain is closed, it is given up before."""
@@ -85,7 +103,9 @@ def show_margins(
         least = targets.bound_plainly(frame)
         if np.all(least > 0):
             return True
-        task, outcome = _open_roots(net, targets, inputs, bounds, least, QUICK_NEURONS, QUICK_MARGINS)
+        task, outcome = _open_roots(
+            net, targets, inputs, bounds, least, QUICK_NEURONS, QUICK_MARGINS
+        )
     except BeyondRange:
         return False
     pool = Pool(outcome.open)

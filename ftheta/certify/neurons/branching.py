@@ -18,7 +18,9 @@ from .lines import Lines, Optimum, Start, draw_lines, estimate
 POOLS = (2, 2)  # candidates of each score
 
 
-def score_neurons(layers: Sequence[Layer], found: Optimum, lines: Lines) -> list[Float[np.ndarray, "n u"]]:
+def score_neurons(
+    layers: Sequence[Layer], found: Optimum, lines: Lines
+) -> list[Float[np.ndarray, "n u"]]:
     """For every domain and undecided neuron two scores; −∞ for split neurons."""
     slope = np.concatenate([layer.slope for layer in layers]).astype(np.float32)
     offset = np.concatenate([layer.offset for layer in layers]).astype(np.float32)
@@ -62,8 +64,12 @@ def choose_splits(
     value = estimate(inputs, layers, start.select(rows), trial).reshape(domains, tried, 2)
     # gains beyond what closes a half count no more; the product wants both halves to gain
     parent = found.best[:, None, None]
-    gain = np.maximum(np.minimum(value, np.maximum(parent, 0) + 1e-6) - parent, 1e-6 * (1 + np.abs(parent)))
-    merit = np.where(is_free.reshape(domains, tried, 2)[..., 0], gain[..., 0] * gain[..., 1], -np.inf)
+    gain = np.maximum(
+        np.minimum(value, np.maximum(parent, 0) + 1e-6) - parent, 1e-6 * (1 + np.abs(parent))
+    )
+    merit = np.where(
+        is_free.reshape(domains, tried, 2)[..., 0], gain[..., 0] * gain[..., 1], -np.inf
+    )
     at = merit.argmax(1)
     chosen = picks[np.arange(domains), at]
     return np.where(np.isneginf(merit[np.arange(domains), at]), -1, chosen)

@@ -6,7 +6,8 @@ import numpy as np
 
 from ftheta.shapes import Float, Int
 
-ROOM = 600_000_000  # bytes; beyond them the domains that are nearest to being closed are taken first
+# bytes; beyond them the domains that are nearest to being closed are taken first
+ROOM = 600_000_000
 
 
 @dataclass(eq=False)
@@ -29,7 +30,9 @@ class Domains:
         return Domains(*(getattr(self, f.name)[rows] for f in fields(self)))
 
     def join(self, other: "Domains") -> "Domains":
-        return Domains(*(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)))
+        return Domains(
+            *(np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self))
+        )
 
 
 class Pool:

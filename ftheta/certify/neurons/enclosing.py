@@ -98,8 +98,11 @@ def begin_rows(goal: Goal, frame: Frame, weights: Float[np.ndarray, "n r"]) -> S
     total = np.abs(goal.outputs) @ last.reach + np.abs(goal.bounds)  # all that a row can add up to
     of_inputs = None
     if goal.inputs is not None:
-        total += np.abs(goal.inputs) @ np.maximum(np.abs(frame.inputs.low), np.abs(frame.inputs.high))
+        total += np.abs(goal.inputs) @ np.maximum(
+            np.abs(frame.inputs.low), np.abs(frame.inputs.high)
+        )
         of_inputs = weights @ goal.inputs
-    rounding = 2.0 * (sum(goal.outputs.shape) + 32) * U  # of the rows to floats, of the mixture, of the constant
+    # of the rows to floats, of the mixture, of the constant
+    rounding = 2.0 * (sum(goal.outputs.shape) + 32) * U
     error = 1.01 * (np.abs(coefficients) @ last.error + rounding * (np.abs(weights) @ total)) + TINY
     return Start(times(coefficients, last.weight), constant, error, of_inputs)

@@ -94,7 +94,9 @@ def take_step(step: Step, states: States) -> Sums:
     return Sums(weight, step.offset, reach, gamma * reach + slack, slack, gamma)
 
 
-def enclose_sums(sums: Sums, states: States) -> tuple[Float[np.ndarray, "m"], Float[np.ndarray, "m"]]:
+def enclose_sums(
+    sums: Sums, states: States
+) -> tuple[Float[np.ndarray, "m"], Float[np.ndarray, "m"]]:
     """Interval arithmetic, rounded outward."""
     centre = 0.5 * states.low + 0.5 * states.high
     radius = np.maximum(states.high - centre, centre - states.low)
@@ -116,8 +118,14 @@ def make_layer(
     top = high[kept[:count]]
     slope = np.minimum(1.0, top / (top - bottom))
     # above max(−s·bottom, (1−s)·top) for every slope s within a unit of rounding of `slope`
-    offset = np.maximum(-slope * bottom, (1.0 - slope) * top) * (1.0 + 16.0 * U) + 8.0 * U * slope * top + TINY
-    weight = sums.weight[kept] if is_sparse(sums.weight) else np.ascontiguousarray(sums.weight[kept])
+    offset = (
+        np.maximum(-slope * bottom, (1.0 - slope) * top) * (1.0 + 16.0 * U)
+        + 8.0 * U * slope * top
+        + TINY
+    )
+    weight = (
+        sums.weight[kept] if is_sparse(sums.weight) else np.ascontiguousarray(sums.weight[kept])
+    )
     layer = Layer(
         weight, sums.bias[kept], sums.error[kept], kept, count, first, bottom, top, slope, offset, sums.gamma,
         weight.astype(np.float32), sums.bias[kept].astype(np.float32),
@@ -152,7 +160,9 @@ class Frame:
             signs[k][layer.kept[: layer.undecided]] = own
             passes[k][layer.kept] = True
             passes[k][layer.kept[: layer.undecided]] = own > 0
-        return np.concatenate(signs), np.concatenate([*passes, np.ones(len(net.steps[-1].rectified), bool)])
+        return np.concatenate(signs), np.concatenate(
+            [*passes, np.ones(len(net.steps[-1].rectified), bool)]
+        )
 
     def gather(self, name: str) -> Float[np.ndarray, "u"]:
         """`low`, `high`, `slope` or `offset` of all undecided neurons."""

@@ -28,7 +28,10 @@ class Inputs:
         return cls(low, high, None if case.ball is None else FloatBall.around(case.ball))
 
     def bound_below(
-        self, A: Float[np.ndarray, "rows inputs"], constant: Float[np.ndarray, "rows"], error: Float[np.ndarray, "rows"]
+        self,
+        A: Float[np.ndarray, "rows inputs"],
+        constant: Float[np.ndarray, "rows"],
+        error: Float[np.ndarray, "rows"],
     ) -> Float[np.ndarray, "rows"]:
         """Proved lower bounds of affine functions with coefficients `A`, which may be off by `error`: −∞ where numbers
         are out of range."""
@@ -42,7 +45,11 @@ class Inputs:
     @cached_property
     def rough(self) -> "Inputs":
         """In single precision, for the optimiser."""
-        ball = None if self.ball is None else replace(self.ball, centre=self.ball.centre.astype(np.float32))
+        ball = (
+            None
+            if self.ball is None
+            else replace(self.ball, centre=self.ball.centre.astype(np.float32))
+        )
         return Inputs(self.low.astype(np.float32), self.high.astype(np.float32), ball)
 
     def find_lowest(

@@ -124,7 +124,9 @@ def lift_states(Z, A, first, count, lower, upper, offset, H):
 
 
 @_fast
-def climb(Z, A, first, count, sign, lower, push, mean, square, rate, push_rate, decay, square_decay, step):
+def climb(
+    Z, A, first, count, sign, lower, push, mean, square, rate, push_rate, decay, square_decay, step
+):
     r"""One projected step of Adam for the slopes of free neurons and the multipliers of split ones.
 
     The bound's derivative by a slope below is $\max(a,0)\,z$, by a push $z$, with $z$ the pre-activation that the lines

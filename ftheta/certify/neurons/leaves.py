@@ -52,7 +52,9 @@ def close_leaf(
         weights = np.zeros(len(goal.bounds))
         total = multipliers[: len(rows)].sum()
         weights[rows] = multipliers[: len(rows)] / total if total > 0 else 1 / len(rows)
-        return Leaf(_prove(frame, goal, weights, multipliers[len(rows) : len(A)], sign), weights, point)
+        return Leaf(
+            _prove(frame, goal, weights, multipliers[len(rows) : len(A)], sign), weights, point
+        )
     weights = np.zeros(len(goal.bounds))
     if found.status == 2:  # no such point: multipliers of the signs alone show it
         A = np.hstack([-forms, -np.ones((len(forms), 1))])
@@ -64,7 +66,9 @@ def close_leaf(
     return Leaf(-np.inf, weights, point)
 
 
-def _solve_in(ball: FloatBall | None, cost: Array, A: Array, b: Array, sides: list[Any], seconds: float) -> Any:
+def _solve_in(
+    ball: FloatBall | None, cost: Array, A: Array, b: Array, sides: list[Any], seconds: float
+) -> Any:
     """As `_solve`, with half-spaces around the ball: one more for every solution that lies outside."""
     found = _solve(cost, A, b, sides, seconds)
     for _ in range(TANGENTS if ball is not None else 0):
@@ -84,7 +88,14 @@ def _solve_in(ball: FloatBall | None, cost: Array, A: Array, b: Array, sides: li
 def _solve(cost: Array, A: Array, b: Array, sides: list, seconds: float) -> Any:
     from scipy.optimize import linprog  # slow to import, and seldom needed
 
-    return linprog(cost, A_ub=A, b_ub=b, bounds=sides, method="highs", options={"time_limit": max(seconds, 0.1)})
+    return linprog(
+        cost,
+        A_ub=A,
+        b_ub=b,
+        bounds=sides,
+        method="highs",
+        options={"time_limit": max(seconds, 0.1)},
+    )
 
 
 def _prove(frame: Frame, goal: Goal, weights: Array, multipliers: Array, sign: Array) -> float:

@@ -75,7 +75,9 @@ def draw_lines(
 
 def guess_slopes(layers: Sequence[Layer]) -> Float[np.ndarray, "u"]:
     """1 for the neurons that are on over most of their range, 0 for the others."""
-    return np.concatenate([np.zeros(0), *((layer.high > -layer.low).astype(np.float64) for layer in layers)])
+    return np.concatenate(
+        [np.zeros(0), *((layer.high > -layer.low).astype(np.float64) for layer in layers)]
+    )
 
 
 def plain_lines(layers: Sequence[Layer], rows: int) -> Lines:
@@ -85,7 +87,9 @@ def plain_lines(layers: Sequence[Layer], rows: int) -> Lines:
     return draw_lines(layers, lower, np.zeros_like(lower), np.zeros(lower.shape, np.int8))
 
 
-def bound_below(inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines) -> Float[np.ndarray, "n"]:
+def bound_below(
+    inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines
+) -> Float[np.ndarray, "n"]:
     """Proved lower bounds, one for each row: −∞ where numbers are out of range."""
     A = np.ascontiguousarray(start.outputs)
     constant = start.constant.copy()
@@ -148,9 +152,13 @@ class Mixture:
     member: Bool[np.ndarray, "n r"]
 
     def select(self, rows: Int[np.ndarray, "n"]) -> "Mixture":
-        return Mixture(self.outputs, self.constant, self.inputs, self.weights[rows], self.member[rows])
+        return Mixture(
+            self.outputs, self.constant, self.inputs, self.weights[rows], self.member[rows]
+        )
 
-    def mix(self) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n"], Float[np.ndarray, "n d"] | None]:
+    def mix(
+        self,
+    ) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n"], Float[np.ndarray, "n d"] | None]:
         inputs = None if self.inputs is None else self.weights @ self.inputs
         return self.weights @ self.outputs, self.weights @ self.constant, inputs
 
@@ -172,7 +180,9 @@ class _Rough:
         self.outputs = np.ascontiguousarray(start.outputs, np.float32)
         self.constant = start.constant.astype(np.float32)
         self.inputs = None if start.inputs is None else start.inputs.astype(np.float32)
-        rough = (np.ascontiguousarray(getattr(lines, f.name), np.float32) for f in fields(Lines)[:4])
+        rough = (
+            np.ascontiguousarray(getattr(lines, f.name), np.float32) for f in fields(Lines)[:4]
+        )
         self.lower, self.upper, self.offset, self.push = rough
         self.sign = lines.sign
         self.corner = np.empty((len(self.outputs), len(region.low)), np.float32)
@@ -186,7 +196,17 @@ class _Rough:
         for layer in reversed(self.layers):
             self.passed.append(A)
             G = np.empty_like(A)
-            take_lines(A, layer.first, layer.undecided, self.lower, self.upper, self.offset, self.push, G, value)
+            take_lines(
+                A,
+                layer.first,
+                layer.undecided,
+                self.lower,
+                self.upper,
+                self.offset,
+                self.push,
+                G,
+                value,
+            )
             value += G @ layer.rough_bias
             A = times(G, layer.rough)
         self.passed.reverse()
@@ -196,17 +216,26 @@ class _Rough:
         return value
 
 
-def estimate(inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines) -> Float[np.ndarray, "n"]:
+def estimate(
+    inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines
+) -> Float[np.ndarray, "n"]:
     """The bounds that the lines give, in single precision: no proof."""
     with np.errstate(all="ignore"):
         return _Rough(inputs, layers, start, lines).go_back()
 
 
 def optimise(
-    inputs: Inputs, layers: Sequence[Layer], start: Start, lines: Lines, plan: Climb, mixture: Mixture | None = None
+    inputs: Inputs,
+    layers: Sequence[Layer],
+    start: Start,
+    lines: Lines,
+    plan: Climb,
+    mixture: Mixture | None = None,
 ) -> Optimum:
     """Climb along slopes and multipliers, and along the weights of a `mixture`, in single precision."""
-    with np.errstate(all="ignore"):  # multipliers of a part of the box that is empty grow without bound
+    with np.errstate(
+        all="ignore"
+    ):  # multipliers of a part of the box that is empty grow without bound
         return _climb(_Rough(inputs, layers, start, lines), plan, mixture)
 
 
@@ -229,7 +258,9 @@ def _climb(batch: _Rough, plan: Climb, mixture: Mixture | None) -> Optimum:
             best_weights[better] = mixture.weights[better]
         keep_best(value, best, batch.lower, batch.push, best_lower, best_push)
         is_last = (
-            step == plan.steps or clock() > plan.deadline or (plan.enough is not None and best.min() > plan.enough)
+            step == plan.steps
+            or clock() > plan.deadline
+            or (plan.enough is not None and best.min() > plan.enough)
         )
         H = batch.corner
         states = []
@@ -238,9 +269,22 @@ def _climb(batch: _Rough, plan: Climb, mixture: Mixture | None) -> Optimum:
             Z += layer.rough_bias
             states.append(Z)
             H = np.empty_like(Z)
-            lift_states(Z, coefficients, layer.first, layer.undecided, batch.lower, batch.upper, batch.offset, H)
+            lift_states(
+                Z,
+                coefficients,
+                layer.first,
+                layer.undecided,
+                batch.lower,
+                batch.upper,
+                batch.offset,
+                H,
+            )
             if not is_last:
-                scale = float(np.abs(coefficients[:, : layer.undecided]).mean()) if layer.undecided else 0.0
+                scale = (
+                    float(np.abs(coefficients[:, : layer.undecided]).mean())
+                    if layer.undecided
+                    else 0.0
+                )
                 climb(
                     Z, coefficients, layer.first, layer.undecided, batch.sign, batch.lower, batch.push, mean, square,
                     np.float32(rate), np.float32(plan.push_rate / plan.rate * rate * scale), DECAY, SQUARE_DECAY, step,
@@ -249,10 +293,15 @@ def _climb(batch: _Rough, plan: Climb, mixture: Mixture | None) -> Optimum:
             break
         if mixture is not None:
             excess = H @ mixture.outputs.T + mixture.constant
-            mixture.shift(excess if mixture.inputs is None else excess + batch.corner @ mixture.inputs.T, 5 * rate)
+            mixture.shift(
+                excess if mixture.inputs is None else excess + batch.corner @ mixture.inputs.T,
+                5 * rate,
+            )
         rate *= plan.fade
     seen = _join(batch.passed, layers)
-    return Optimum(best, best_lower, best_push, best_weights, seen, _join(states, layers), batch.corner)
+    return Optimum(
+        best, best_lower, best_push, best_weights, seen, _join(states, layers), batch.corner
+    )
 
 
 def _join(parts: Sequence[Array], layers: Sequence[Layer]) -> Array:

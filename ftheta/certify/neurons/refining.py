@@ -34,7 +34,11 @@ PLAN = Climb(6, rate=0.15, push_rate=0.15)
 
 
 def refine_rows(
-    inputs: Inputs, layers: Sequence[Layer], start: Start, slopes: Float[np.ndarray, "n u"], effort: Effort
+    inputs: Inputs,
+    layers: Sequence[Layer],
+    start: Start,
+    slopes: Float[np.ndarray, "n u"],
+    effort: Effort,
 ) -> Float[np.ndarray, "n"]:
     """Proved lower bounds of the rows of `start`, from good `slopes` on; 0 where a row is shown not to be negative.
 

@@ -34,7 +34,8 @@ ROOT_STEPS = 40
 NEURON_STEPS = 20
 DOMAIN_PLAN = Climb(12, rate=0.1, fade=0.96, push_rate=0.1)
 FIRST_ROUNDS = 4  # of splitting for the bounds of single neurons; three times as many in each turn
-LEAST_TURN = 0.2  # seconds of branch and bound between two of them; else as long as all that came before
+# seconds of branch and bound between two of them; else as long as all that came before
+LEAST_TURN = 0.2
 LAST_SHARE = 0.1  # of the time that is left, which is kept for branch and bound
 TRIAL_TURNS = 6  # batches after which it is asked whether domains are closed at all
 HOPELESS = 0.42  # open domains for each one looked at, of at most a half
@@ -118,7 +119,11 @@ class _Run:
         while found is None and self.open and clock() < self.end:
             # some time is kept for what the better bounds are good for
             until = self.end - LAST_SHARE * (self.end - clock())
-            effort = Effort(rounds, until, self.workers if self.threads > 1 else None) if rounds else None
+            effort = (
+                Effort(rounds, until, self.workers if self.threads > 1 else None)
+                if rounds
+                else None
+            )
             frame, bounds = enclose(self.net, self.inputs, plan, bounds, effort)
             can_refine = any(layer.undecided for layer in frame.layers[1:])
             turn = max(LEAST_TURN, clock() - self.begun)
@@ -131,7 +136,9 @@ class _Run:
 
     def _answer(self, found: Array | None) -> Search:
         closed = found is None and bool(self.is_closed.all())
-        return Search(closed, found, float(self.least.min()), self.boxes, 0 if closed else max(self.open, 1))
+        return Search(
+            closed, found, float(self.least.min()), self.boxes, 0 if closed else max(self.open, 1)
+        )
 
     def _attack(self, from_centre: bool = False) -> Array | None:
         """One round of attacks on the disjuncts that are open; their time is counted."""
@@ -157,10 +164,18 @@ class _Run:
         while found is None and len(front.pool) and clock() < end:
             turn += 1
             found = front.advance(turn % ATTACK_EVERY == 1)
-            if found is None and len(front.pool) and self.attacking < ATTACK_SHARE * (clock() - self.begun):
+            if (
+                found is None
+                and len(front.pool)
+                and self.attacking < ATTACK_SHARE * (clock() - self.begun)
+            ):
                 found = self._attack()
             self._report(front)
-            if seconds is not None and turn >= TRIAL_TURNS and len(front.pool) > HOPELESS * (self.boxes - begun):
+            if (
+                seconds is not None
+                and turn >= TRIAL_TURNS
+                and len(front.pool) > HOPELESS * (self.boxes - begun)
+            ):
                 break
         self._report(front)
         self.is_closed |= front.closed_targets()
@@ -183,7 +198,11 @@ class _Front:
         self.task = run.targets.over(frame)
         self.closed_least = np.where(run.is_closed, run.least, np.inf)
         self.stuck: list[tuple[int, float]] = []
-        self.pool = Pool(first_domains(self.task, np.zeros(0, int), np.zeros((0, frame.neurons)), np.zeros((0, 0))))
+        self.pool = Pool(
+            first_domains(
+                self.task, np.zeros(0, int), np.zeros((0, frame.neurons)), np.zeros((0, 0))
+            )
+        )
 
     def open_roots(self, plan: Climb) -> Array | None:
         """The whole box, for every disjunct that is open."""
@@ -217,7 +236,11 @@ class _Front:
         leaves = [batch.select(np.flatnonzero(batch.split < 0)) for batch in parents]
         batches = [halve(batch.select(np.flatnonzero(batch.split >= 0))) for batch in parents]
         batches = [batch for batch in batches if len(batch)]
-        outcomes = list(self.run.workers.map(lambda batch: bound_domains(self.task, batch, DOMAIN_PLAN), batches))
+        outcomes = list(
+            self.run.workers.map(
+                lambda batch: bound_domains(self.task, batch, DOMAIN_PLAN), batches
+            )
+        )
         self.run.boxes += sum(map(len, batches))
         found = None
         for outcome in outcomes:
@@ -239,7 +262,9 @@ class _Front:
         """A domain without open neurons: closed by its linear program, or a witness, or stuck within rounding."""
         target = int(leaves.target[r])
         rows = self.run.targets.members[target]
-        leaf = close_leaf(self.frame, self.run.targets.goal, rows, leaves.sign[r], self.run.end - clock())
+        leaf = close_leaf(
+            self.frame, self.run.targets.goal, rows, leaves.sign[r], self.run.end - clock()
+        )
         if self.run.targets.closes(np.array([leaf.bound]), leaf.weights[None])[0]:
             self.closed_least[target] = min(self.closed_least[target], leaf.bound)
             return None
@@ -253,7 +278,9 @@ class _Front:
         region = self.run.inputs
         is_closed = None
         if self.run.finish is not None and len(sign) * len(region.low) <= EXACT:
-            is_closed = self.run.finish(region.low, region.high, *self.frame.spell_out(self.run.net, sign))
+            is_closed = self.run.finish(
+                region.low, region.high, *self.frame.spell_out(self.run.net, sign)
+            )
         if is_closed:
             self.closed_least[target] = min(self.closed_least[target], 0.0)
             return None
@@ -279,4 +306,13 @@ class _Front:
             return None
         order = np.argsort(worst)[:32]
         aims = outcome.open.target[order]
-        return descend(self.run.net, goal, inside, points[order], aims, self.run.propose, steps=20, end=self.run.end)
+        return descend(
+            self.run.net,
+            goal,
+            inside,
+            points[order],
+            aims,
+            self.run.propose,
+            steps=20,
+            end=self.run.end,
+        )

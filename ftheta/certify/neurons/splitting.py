@@ -33,7 +33,10 @@ class Task:
     begin: Begin
     mixing: Callable[[Int[np.ndarray, "n"], Float[np.ndarray, "n k"]], Mixture] | None
     contract: Callable[[Int[np.ndarray, "n"], Float[np.ndarray, "n r"]], Float[np.ndarray, "n k"]]
-    closes: Callable[[Float[np.ndarray, "n"], Int[np.ndarray, "n"], Float[np.ndarray, "n k"]], Bool[np.ndarray, "n"]]
+    closes: Callable[
+        [Float[np.ndarray, "n"], Int[np.ndarray, "n"], Float[np.ndarray, "n k"]],
+        Bool[np.ndarray, "n"],
+    ]
 
     @property
     def neurons(self) -> int:
@@ -76,7 +79,9 @@ def bound_domains(task: Task, domains: Domains, plan: Climb) -> Outcome:
     )
     if len(rows) and task.neurons:
         part = _select_optimum(found, rows)
-        left.split = choose_splits(task.inputs, task.layers, start.select(rows), proved.select(rows), part)
+        left.split = choose_splits(
+            task.inputs, task.layers, start.select(rows), proved.select(rows), part
+        )
     return Outcome(left, found.corner[rows], domains.target[closed], bound[closed])
 
 
@@ -89,7 +94,10 @@ def halve(domains: Domains) -> Domains:
 
 
 def first_domains(
-    task: Task, targets: Int[np.ndarray, "n"], lower: Float[np.ndarray, "n u"], weights: Float[np.ndarray, "n k"]
+    task: Task,
+    targets: Int[np.ndarray, "n"],
+    lower: Float[np.ndarray, "n u"],
+    weights: Float[np.ndarray, "n k"],
 ) -> Domains:
     """The whole box, for every target."""
     rows = len(targets)

@@ -29,18 +29,28 @@ class Targets:
         own = self._own[targets].astype(np.float32)
         return own / np.maximum(own.sum(1, keepdims=True), 1)
 
-    def spread(self, targets: Int[np.ndarray, "n"], weights: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n r"]:
+    def spread(
+        self, targets: Int[np.ndarray, "n"], weights: Float[np.ndarray, "n k"]
+    ) -> Float[np.ndarray, "n r"]:
         """As weights of all rows of all disjuncts."""
         wide = np.zeros((len(targets), len(self.goal.bounds)))
-        np.add.at(wide, (np.arange(len(targets))[:, None], self._index[targets]), weights * self._own[targets])
+        np.add.at(
+            wide,
+            (np.arange(len(targets))[:, None], self._index[targets]),
+            weights * self._own[targets],
+        )
         return wide
 
-    def contract(self, targets: Int[np.ndarray, "n"], wide: Float[np.ndarray, "n r"]) -> Float[np.ndarray, "n k"]:
+    def contract(
+        self, targets: Int[np.ndarray, "n"], wide: Float[np.ndarray, "n r"]
+    ) -> Float[np.ndarray, "n k"]:
         """The way back."""
         own = np.take_along_axis(wide, self._index[targets], axis=1) * self._own[targets]
         return own.astype(np.float32)
 
-    def closes(self, bound: Float[np.ndarray, "n"], wide: Float[np.ndarray, "n r"]) -> Bool[np.ndarray, "n"]:
+    def closes(
+        self, bound: Float[np.ndarray, "n"], wide: Float[np.ndarray, "n r"]
+    ) -> Bool[np.ndarray, "n"]:
         """Where a mixture of rows is positive they cannot all hold; nor where it is zero, if a strict row is in it."""
         return (bound > 0) | ((bound >= 0) & (wide @ self.goal.strict > 0))
 

@@ -44,7 +44,12 @@ class BoxSearch:
     """One search: what is open, and what is proved of the rest."""
 
     def __init__(
-        self, net: TracedNetwork, case: Case, seconds: float, propose: Propose, progress: Progress | None = None
+        self,
+        net: TracedNetwork,
+        case: Case,
+        seconds: float,
+        propose: Propose,
+        progress: Progress | None = None,
     ) -> None:
         self.net = net
         self.case = case
@@ -69,11 +74,15 @@ class BoxSearch:
         self.found: Array | None = None
         self.attacking = 0.0
         self.batch = 1
-        numbers = sum(slot.size for slot in net.program.graph.slots if slot.id in net.program.varying)
+        numbers = sum(
+            slot.size for slot in net.program.graph.slots if slot.id in net.program.varying
+        )
         self.carry: Carry = "most" if has_wide_slots(net.program) else "nothing"
         if self.carry == "most":
             numbers *= 2 * net.widths[0]
-        self.most = 1 if net.program.has_branches else max(1, min(MOST_AT_ONCE, ROOM // max(1, numbers)))
+        self.most = (
+            1 if net.program.has_branches else max(1, min(MOST_AT_ONCE, ROOM // max(1, numbers)))
+        )
 
     # ---- bounds ------------------------------------------------------------------------------------------------------
 
@@ -119,10 +128,20 @@ class BoxSearch:
     ]:
         """The boxes with the lowest bounds, taken out."""
         order = self.bound if len(self.bound) < MOST_OPEN else -self.bound
-        picked = np.argpartition(order, count - 1)[:count] if count < len(order) else np.arange(len(order))
+        picked = (
+            np.argpartition(order, count - 1)[:count]
+            if count < len(order)
+            else np.arange(len(order))
+        )
         rest = np.ones(len(order), bool)
         rest[picked] = False
-        taken = self.low[picked], self.high[picked], self.open[picked], self.bound[picked], self.row[picked]
+        taken = (
+            self.low[picked],
+            self.high[picked],
+            self.open[picked],
+            self.bound[picked],
+            self.row[picked],
+        )
         self.low, self.high, self.open = self.low[rest], self.high[rest], self.open[rest]
         self.bound, self.row = self.bound[rest], self.row[rest]
         return taken
@@ -130,8 +149,13 @@ class BoxSearch:
     # ---- halves ------------------------------------------------------------------------------------------------------
 
     def halve(
-        self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"], row: Int[np.ndarray, "n"]
-    ) -> tuple[Float[np.ndarray, "halves d"], Float[np.ndarray, "halves d"], Int[np.ndarray, "halves"]]:
+        self,
+        low: Float[np.ndarray, "n d"],
+        high: Float[np.ndarray, "n d"],
+        row: Int[np.ndarray, "n"],
+    ) -> tuple[
+        Float[np.ndarray, "halves d"], Float[np.ndarray, "halves d"], Int[np.ndarray, "halves"]
+    ]:
         """Both halves of every box, and the numbers of their parents; a box that no float divides is left out."""
         axis = self.choose_axes(low, high, row)
         at = np.arange(len(low))
@@ -146,7 +170,10 @@ class BoxSearch:
         return lows, highs, np.concatenate([parents, parents])
 
     def choose_axes(
-        self, low: Float[np.ndarray, "n d"], high: Float[np.ndarray, "n d"], row: Int[np.ndarray, "n"]
+        self,
+        low: Float[np.ndarray, "n d"],
+        high: Float[np.ndarray, "n d"],
+        row: Int[np.ndarray, "n"],
     ) -> Int[np.ndarray, "n"]:
         """Along which input each box is halved."""
         boxes, inputs = low.shape
@@ -155,7 +182,9 @@ class BoxSearch:
         steps = half[:, None] * np.eye(inputs)
         points = np.concatenate([centre[:, None] + steps, centre[:, None] - steps], 1)
         cotangents = np.repeat(self.rows.outputs[row], 2 * inputs, axis=0)
-        slopes = self.net.pull_back(points.reshape(-1, inputs), cotangents).reshape(boxes, 2, inputs, inputs)
+        slopes = self.net.pull_back(points.reshape(-1, inputs), cotangents).reshape(
+            boxes, 2, inputs, inputs
+        )
         change = np.abs(slopes[:, 0] - slopes[:, 1]) * half[:, None]
         score = np.nan_to_num(np.minimum(change, change.swapaxes(1, 2)).sum(2), posinf=1e300)
         # where nothing is seen to bend, the widest share of the whole box
@@ -185,7 +214,16 @@ class BoxSearch:
             begun = monotonic()
             chosen = order[:CORNERS]
             aims = worst[chosen].argmin(1)
-            self.found = descend(self.net, self.goal, self.inner, x[chosen], aims, self.propose, steps=20, end=self.end)
+            self.found = descend(
+                self.net,
+                self.goal,
+                self.inner,
+                x[chosen],
+                aims,
+                self.propose,
+                steps=20,
+                end=self.end,
+            )
             self.attacking += monotonic() - begun
 
     # ---- the search --------------------------------------------------------------------------------------------------
@@ -199,12 +237,16 @@ class BoxSearch:
             interrupted = True
         open = len(self.low) + self.stuck
         closed = self.found is None and open == 0 and not interrupted
-        return Search(closed, self.found, self.least(), self.boxes, 0 if closed else max(1, open), interrupted)
+        return Search(
+            closed, self.found, self.least(), self.boxes, 0 if closed else max(1, open), interrupted
+        )
 
     def search(self) -> None:
         """Until nothing is open, a counter-example is found, or the time is over."""
         low, high, was_open, _, _ = self.take(1)
-        outcome = self.look(low, high, was_open, min(self.end, self.begun + FIRST_SHARE * (self.end - self.begun)))
+        outcome = self.look(
+            low, high, was_open, min(self.end, self.begun + FIRST_SHARE * (self.end - self.begun))
+        )
         self.keep(outcome)
         self.looked_at_least = np.inf
         if len(self.low) and monotonic() < self.end:
@@ -212,11 +254,19 @@ class BoxSearch:
             seconds = max(ATTACK_SHARE * (self.end - begun), 1.0)
             aims = np.flatnonzero(self.open.any(0))
             self.found = attack(
-                self.net, self.case, self.rng, min(seconds, self.end - begun), self.propose, rounds=3, disjuncts=aims
+                self.net,
+                self.case,
+                self.rng,
+                min(seconds, self.end - begun),
+                self.propose,
+                rounds=3,
+                disjuncts=aims,
             )
             if self.found is None:
                 seconds = min(seconds, PROGRAMS, self.end - monotonic())
-                self.found = attack_by_programs(self.net, self.case, self.rng, seconds, self.propose, aims)
+                self.found = attack_by_programs(
+                    self.net, self.case, self.rng, seconds, self.propose, aims
+                )
             self.attacking += monotonic() - begun
             if self.found is None:
                 self.try_points(self.low / 2 + self.high / 2)

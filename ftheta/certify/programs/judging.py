@@ -39,7 +39,9 @@ class EnclosingJudge:
         return self.witness is not None
 
 
-def _holds_surely(row: Row, x: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction]) -> bool:
+def _holds_surely(
+    row: Row, x: Sequence[Fraction], low: Sequence[Fraction], high: Sequence[Fraction]
+) -> bool:
     """Whether the row holds for all outputs between these ends."""
     worst = {j: high[j] if q > 0 else low[j] for j, q in row.outputs.items()}
     excess = sum((p * x[i] for i, p in row.inputs.items()), -row.bound)

@@ -46,7 +46,9 @@ class TracedNetwork:
         self.program: Program = read_program(net, self.shape)
         self.output_shape: tuple[int, ...] = self.program.graph.outputs[0].shape
         self.widths = (prod(self.shape), prod(self.output_shape))
-        self.flat_function: Callable[[Any], Any] = lambda x: net.apply(net.params, x.reshape(self.shape)).ravel()
+        self.flat_function: Callable[[Any], Any] = lambda x: net.apply(
+            net.params, x.reshape(self.shape)
+        ).ravel()
 
     @cached_property
     def quadratic(self) -> QuadraticNetwork | None:
@@ -56,8 +58,12 @@ class TracedNetwork:
 
     def enclose_at(self, x: tuple[Fraction, ...]) -> Interval:
         """The outputs (flat) at a rational point, with outward rounding."""
-        ends = [np.array([turn(v) for v in x]).reshape(self.shape) for turn in (round_down, round_up)]
-        found = intervals(self.program.source, Interval(*ends)).values[self.program.source.outputs[0].id]
+        ends = [
+            np.array([turn(v) for v in x]).reshape(self.shape) for turn in (round_down, round_up)
+        ]
+        found = intervals(self.program.source, Interval(*ends)).values[
+            self.program.source.outputs[0].id
+        ]
         return found.map(np.ravel)
 
     def label(self, x: tuple[Fraction, ...]) -> int:
@@ -81,9 +87,13 @@ class TracedNetwork:
 
     @cached_property
     def _slopes(self) -> Callable[[Any, Any], Any]:
-        return jax.jit(jax.vmap(lambda x, cotangent: jax.vjp(self.flat_function, x)[1](cotangent)[0]))
+        return jax.jit(
+            jax.vmap(lambda x, cotangent: jax.vjp(self.flat_function, x)[1](cotangent)[0])
+        )
 
-    def propagate(self, x: Float[np.ndarray, "n d"]) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n d"]]:
+    def propagate(
+        self, x: Float[np.ndarray, "n d"]
+    ) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n d"]]:
         """The outputs at points `(n, inputs)`, and what `pull_back` needs."""
         return _in_parts(self._values, x), x
 
@@ -102,8 +112,12 @@ class TracedNetwork:
         def run(x: Any) -> Any:
             values: dict[int, Any] = {**graph.constants, graph.inputs[0].id: x.reshape(self.shape)}
             for node in nodes:
-                for slot, value in zip(node.outputs, node.evaluate(*[values[part.id] for part in node.inputs])):
-                    values[slot.id] = lax.reduce_precision(value, *SINGLE_BITS) if slot.is_real else value
+                for slot, value in zip(
+                    node.outputs, node.evaluate(*[values[part.id] for part in node.inputs])
+                ):
+                    values[slot.id] = (
+                        lax.reduce_precision(value, *SINGLE_BITS) if slot.is_real else value
+                    )
             return values[graph.outputs[0].id].ravel()
 
         return jax.jit(jax.vmap(run))
@@ -122,6 +136,9 @@ def _in_parts(function: Callable[..., Any], *arrays: Array) -> Array:
     with jax.enable_x64(True):
         for start in range(0, count, AT_ONCE):
             rows = [array[start : start + AT_ONCE] for array in arrays]
-            padded = [np.concatenate([part, np.repeat(part[:1], AT_ONCE - len(part), axis=0)]) for part in rows]
+            padded = [
+                np.concatenate([part, np.repeat(part[:1], AT_ONCE - len(part), axis=0)])
+                for part in rows
+            ]
             parts.append(np.asarray(function(*padded))[: len(rows[0])])
     return np.concatenate(parts)

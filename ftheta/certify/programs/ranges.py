@@ -129,7 +129,9 @@ class RangeSearch:
             self.attack()
         if self.is_undecided() and _has_free_slopes(relaxed):
             self.bound_all(relaxed, OUTPUT_STEPS)
-            steps = min(ROOT_STEPS, int(ROOT_SHARE * (self.end - monotonic()) / max(2 * took, 1e-3)))
+            steps = min(
+                ROOT_STEPS, int(ROOT_SHARE * (self.end - monotonic()) / max(2 * took, 1e-3))
+            )
             if self.is_undecided() and steps > 1:
                 relaxed = self.enclose_all(relaxed, steps)
                 self.bound_all(relaxed, OUTPUT_STEPS)
@@ -149,7 +151,9 @@ class RangeSearch:
         numbers = self.rows.used_by(np.flatnonzero(self.open.any(0)))
         found = bound_rows(self.net, self.rows, numbers, relaxed, self.sets, steps)
         for number, least in zip(numbers, found.least[0]):
-            self.row_bounds[int(number)] = max(float(least), self.row_bounds.get(int(number), -np.inf))
+            self.row_bounds[int(number)] = max(
+                float(least), self.row_bounds.get(int(number), -np.inf)
+            )
         for d in np.flatnonzero(self.open[0]):
             self.least[d] = max(self.row_bounds[int(r)] for r in self.rows.members[d])
         self.open = exclude(self.rows, found, self.open, self.low, self.high).open
@@ -160,7 +164,13 @@ class RangeSearch:
         aims = np.flatnonzero(self.open[0])
         seconds = max(ATTACK_SHARE * (self.end - begun), 1.0)
         self.found = attack(
-            self.net, self.case, self.rng, min(seconds, self.end - begun), self.propose, rounds=3, disjuncts=aims
+            self.net,
+            self.case,
+            self.rng,
+            min(seconds, self.end - begun),
+            self.propose,
+            rounds=3,
+            disjuncts=aims,
         )
         if self.found is None and self.propose((self.low / 2 + self.high / 2)[0]):
             self.found = (self.low / 2 + self.high / 2)[0]
@@ -174,7 +184,8 @@ class RangeSearch:
         numbers = sum(slot.size for slot in program.graph.slots if slot.id in program.varying)
         most = 1 if program.has_branches else max(1, min(MOST_AT_ONCE, ROOM // max(1, numbers)))
         first = [
-            Domain(int(d), self.best_row(int(d)), (), float(self.least[d]), None) for d in np.flatnonzero(self.open[0])
+            Domain(int(d), self.best_row(int(d)), (), float(self.least[d]), None)
+            for d in np.flatnonzero(self.open[0])
         ]
         pool: list[Domain] = []
         batch = max(1, most // 4)
@@ -192,7 +203,11 @@ class RangeSearch:
             took = monotonic() - begun
             room = min(TURN, max(0.1, (self.end - monotonic()) / 4))
             batch = int(np.clip(min(2 * len(part), len(part) * room / max(took, 1e-3)), 2, most))
-            if self.found is None and pool and self.attacking < ATTACK_SHARE * (monotonic() - self.begun):
+            if (
+                self.found is None
+                and pool
+                and self.attacking < ATTACK_SHARE * (monotonic() - self.begun)
+            ):
                 self.attack()
             self.report([*pool, *waiting])
         return [*pool, *waiting]
@@ -219,7 +234,10 @@ class RangeSearch:
             self.leave(domain)
             return []
         halves = (Split(slot, entry, lo, middle), Split(slot, entry, middle, hi))
-        return [Domain(domain.disjunct, domain.row, (*domain.splits, half), domain.bound, None) for half in halves]
+        return [
+            Domain(domain.disjunct, domain.row, (*domain.splits, half), domain.bound, None)
+            for half in halves
+        ]
 
     def leave(self, domain: Domain) -> None:
         """Count a domain that cannot be halved."""
@@ -237,8 +255,13 @@ class RangeSearch:
         """Those of the domains that stay open, with their bounds and the entries to halve next."""
         relaxed, tilted = self.narrow(root, domains)
         best = self.optimise_rows(relaxed, domains, tilted)
-        doubt = doubt_of_rows(self.net, self.rows, np.array([d.row for d in domains]), relaxed, self.sets)[0]
-        value = np.nextafter(best.value[:, 0] - self.rows.bounds[[d.row for d in domains]], -np.inf) - 2 * doubt
+        doubt = doubt_of_rows(
+            self.net, self.rows, np.array([d.row for d in domains]), relaxed, self.sets
+        )[0]
+        value = (
+            np.nextafter(best.value[:, 0] - self.rows.bounds[[d.row for d in domains]], -np.inf)
+            - 2 * doubt
+        )
         self.looked_at += len(domains)
         shares = share_of_gaps(relaxed, best.reached)
         self.try_corners(best, value)
@@ -248,10 +271,20 @@ class RangeSearch:
             bound = max(domain.bound, float(value[k])) if np.isfinite(value[k]) else domain.bound
             if value[k] > 0 or (strict and value[k] >= 0):
                 continue
-            left.append(Domain(domain.disjunct, domain.row, domain.splits, bound, _worst_entry(self.net, shares, k)))
+            left.append(
+                Domain(
+                    domain.disjunct,
+                    domain.row,
+                    domain.splits,
+                    bound,
+                    _worst_entry(self.net, shares, k),
+                )
+            )
         return left
 
-    def narrow(self, root: Relaxed, domains: list[Domain]) -> tuple[Relaxed, dict[int, Bool[np.ndarray, "n ..."]]]:
+    def narrow(
+        self, root: Relaxed, domains: list[Domain]
+    ) -> tuple[Relaxed, dict[int, Bool[np.ndarray, "n ..."]]]:
         """The relaxations over a batch of domains, and which entries were split."""
         own: dict[int, Interval] = {}
         tilted: dict[int, Array] = {}
@@ -260,7 +293,9 @@ class RangeSearch:
                 if split.slot not in own:
                     x = root.enclosures[split.slot]
                     whole = (len(domains), *x.shape[1:])
-                    own[split.slot] = x.map(lambda end, whole=whole: np.broadcast_to(end, whole).copy())
+                    own[split.slot] = x.map(
+                        lambda end, whole=whole: np.broadcast_to(end, whole).copy()
+                    )
                     tilted[split.slot] = np.zeros(whole, bool)
                 at = (k, *np.unravel_index(split.entry, own[split.slot].shape[1:]))
                 own[split.slot].lo[at] = split.lo
@@ -269,7 +304,10 @@ class RangeSearch:
         made = {
             number: relaxation
             for number, relaxation in root.made.items()
-            if not any(read.id in own for read in plan_slot(root.program, root.program.graph.slots[number]).reads)
+            if not any(
+                read.id in own
+                for read in plan_slot(root.program, root.program.graph.slots[number]).reads
+            )
         }
         return Relaxed(root.program, _Narrowed(root.enclosures, own), made), tilted
 
@@ -278,11 +316,19 @@ class RangeSearch:
     ) -> Best:
         numbers = np.array([domain.row for domain in domains])
         graph = self.net.program.graph
-        seeds = {graph.outputs[0].id: self.rows.outputs[numbers].reshape(len(domains), 1, *self.net.output_shape)}
+        seeds = {
+            graph.outputs[0].id: self.rows.outputs[numbers].reshape(
+                len(domains), 1, *self.net.output_shape
+            )
+        }
         if self.rows.inputs is not None:
-            seeds[graph.inputs[0].id] = self.rows.inputs[numbers].reshape(len(domains), 1, *self.net.shape)
+            seeds[graph.inputs[0].id] = self.rows.inputs[numbers].reshape(
+                len(domains), 1, *self.net.shape
+            )
         bounds = self.rows.bounds[numbers]
-        return optimise(relaxed, self.sets, seeds, STEPS, enough=float(bounds.max() + 1e-6), tilted=tilted)
+        return optimise(
+            relaxed, self.sets, seeds, STEPS, enough=float(bounds.max() + 1e-6), tilted=tilted
+        )
 
     def try_corners(self, best: Best, value: Float[np.ndarray, "n"]) -> None:
         """Where the forms of open domains are least: is one a counter-example, or near one?"""
@@ -296,7 +342,9 @@ class RangeSearch:
         x = inside.clip(points)
         y, _ = self.net.propagate(x)
         worst = self.goal.worst(self.goal.excess(x, y))
-        self.found = descend(self.net, self.goal, inside, x, worst.argmin(1), self.propose, steps=20, end=self.end)
+        self.found = descend(
+            self.net, self.goal, inside, x, worst.argmin(1), self.propose, steps=20, end=self.end
+        )
         self.attacking += monotonic() - begun
 
 
@@ -307,10 +355,16 @@ def _has_free_slopes(relaxed: Relaxed) -> bool:
 
 def _read_for_signs(program: Program) -> frozenset[int]:
     """The slots of which only the sign matters to all that read them."""
-    made = [slot for slot in program.graph.slots if slot.id in program.varying and slot.id in program.output_of]
+    made = [
+        slot
+        for slot in program.graph.slots
+        if slot.id in program.varying and slot.id in program.output_of
+    ]
     plans = [plan_slot(program, slot) for slot in made]
     signs = {read.id for plan in plans if plan.only_signs for read in plan.reads}
-    return frozenset(signs - {read.id for plan in plans if not plan.only_signs for read in plan.reads})
+    return frozenset(
+        signs - {read.id for plan in plans if not plan.only_signs for read in plan.reads}
+    )
 
 
 def _worst_entry(net: TracedNetwork, shares: Mapping[int, Array], k: int) -> tuple[int, int] | None:

@@ -52,7 +52,9 @@ class Rows:
         found = [self.members[d] for d in disjuncts]
         return np.unique(np.concatenate(found)) if found else np.zeros(0, int)
 
-    def excess(self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n r"]:
+    def excess(
+        self, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n m"]
+    ) -> Float[np.ndarray, "n r"]:
         """In floats, for points (n, inputs) and outputs (n, outputs)."""
         value = y @ self.outputs.T - self.bounds
         return value if self.inputs is None else value + x @ self.inputs.T
@@ -84,16 +86,26 @@ def bound_rows(
     P = None if rows.inputs is None else rows.inputs[numbers].reshape(len(numbers), *net.shape)
     best = bound_below(relaxed, sets, Q, P, steps=steps)
     (A,) = best.form.coefficients
-    coefficients = np.zeros((boxes, len(numbers), net.widths[0])) if A is None else A.reshape(boxes, len(numbers), -1)
+    coefficients = (
+        np.zeros((boxes, len(numbers), net.widths[0]))
+        if A is None
+        else A.reshape(boxes, len(numbers), -1)
+    )
     doubt = doubt_of_rows(net, rows, numbers, relaxed, sets)
     least = below(below(best.value - rows.bounds[numbers]) - doubt)
-    form_least = below(below(best.form.least([BoxSet(part.hull) for part in sets]) - rows.bounds[numbers]) - doubt)
+    form_least = below(
+        below(best.form.least([BoxSet(part.hull) for part in sets]) - rows.bounds[numbers]) - doubt
+    )
     return Bounded(numbers, least, coefficients, form_least)
 
 
 @np.errstate(all="ignore")
 def doubt_of_rows(
-    net: TracedNetwork, rows: Rows, numbers: Int[np.ndarray, "s"], relaxed: Relaxed, sets: Sequence[InputSet]
+    net: TracedNetwork,
+    rows: Rows,
+    numbers: Int[np.ndarray, "s"],
+    relaxed: Relaxed,
+    sets: Sequence[InputSet],
 ) -> Float[np.ndarray, "n s"]:
     """What the numbers of the rows, each next to a rational, can make of an excess."""
     y = relaxed.enclosures[relaxed.program.graph.outputs[0].id].magnitude
@@ -121,7 +133,9 @@ class Excluded:
 
     def first(self, count: int) -> "Excluded":
         """Those of the first boxes."""
-        return Excluded(*(part[:count] for part in (self.open, self.low, self.high, self.bound, self.row)))
+        return Excluded(
+            *(part[:count] for part in (self.open, self.low, self.high, self.bound, self.row))
+        )
 
 
 @np.errstate(all="ignore")
@@ -146,7 +160,9 @@ def exclude(
         least = found.least[:, own]
         best = least.max(1)
         closed = (best > 0) | ((least >= 0) & rows.strict[rows.members[d]]).any(1)
-        tight_low, tight_high, empty = _clip_often(found.coefficients[:, own], found.form_least[:, own], low, high)
+        tight_low, tight_high, empty = _clip_often(
+            found.coefficients[:, own], found.form_least[:, own], low, high
+        )
         is_open[:, d] &= ~(closed | empty)
         stays = is_open[:, d]
         hull_low[stays] = np.minimum(hull_low[stays], tight_low[stays])
@@ -178,7 +194,9 @@ def _clip(A: Array, least: Array, low: Array, high: Array) -> tuple[Array, Array
     return np.maximum(low, bottom), np.minimum(high, top)
 
 
-def _least_within(A: Array, least: Array, low: Array, high: Array, tight_low: Array, tight_high: Array) -> Array:
+def _least_within(
+    A: Array, least: Array, low: Array, high: Array, tight_low: Array, tight_high: Array
+) -> Array:
     """The least values over the clipped boxes, from those over the whole ones, rounded down."""
     up = np.maximum(A, 0.0) * (tight_low - low)[:, None]
     down = np.maximum(-A, 0.0) * (high - tight_high)[:, None]

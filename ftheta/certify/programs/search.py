@@ -14,11 +14,14 @@ from .ranges import RangeSearch
 
 Propose = Callable[[np.ndarray], bool]
 
-MOST_BISECTED_INPUTS_OF_PROGRAM = 40  # up to so many, boxes of inputs are bisected; beyond, ranges of slots
+# up to so many, boxes of inputs are bisected; beyond, ranges of slots
+MOST_BISECTED_INPUTS_OF_PROGRAM = 40
 BOXES_FIRST = 0.15  # of the time, before the signs of neurons in a quadratic function are fixed
 
 
-def search_program(net: TracedNetwork, case: Case, *, seconds: float, propose: Propose) -> tuple[str, Search]:
+def search_program(
+    net: TracedNetwork, case: Case, *, seconds: float, propose: Propose
+) -> tuple[str, Search]:
     """The method, and what it came to."""
     if any(not rows for rows in case.unsafe):  # met by every input of the box
         centre = np.array([float((a + b) / 2) for a, b in zip(case.box.lo, case.box.hi)])
@@ -32,5 +35,7 @@ def search_program(net: TracedNetwork, case: Case, *, seconds: float, propose: P
         return "input splitting", first
     then = QuadraticSearch(net.quadratic, net, case, (1 - BOXES_FIRST) * seconds, propose).run()
     least = max(first.least, then.least)
-    found = Search(then.closed, then.found, least, first.boxes + then.boxes, then.open, then.interrupted)
+    found = Search(
+        then.closed, then.found, least, first.boxes + then.boxes, then.open, then.interrupted
+    )
     return "quadratic certificates", found

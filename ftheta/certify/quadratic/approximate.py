@@ -52,7 +52,9 @@ class Approximate:
         size, spread = self.size, other.radius
         touched = ((size > 0).astype(float) @ (other.size > 0).astype(float)) > 0
         radius = size @ spread + self.radius @ np.abs(other.centre)
-        radius = radius + gamma(self.centre.shape[-1] + 2) * (np.abs(self.centre) @ np.abs(other.centre))
+        radius = radius + gamma(self.centre.shape[-1] + 2) * (
+            np.abs(self.centre) @ np.abs(other.centre)
+        )
         return Approximate(centre, (radius + TINY * touched) * RAISE)
 
     @property
@@ -62,7 +64,9 @@ class Approximate:
 
 def join(parts: list[Approximate]) -> Approximate:
     """Arrays one after another."""
-    return Approximate(*(np.concatenate([getattr(part, end) for part in parts]) for end in ("centre", "radius")))
+    return Approximate(
+        *(np.concatenate([getattr(part, end) for part in parts]) for end in ("centre", "radius"))
+    )
 
 
 def multiply_forms(a: Approximate, b: Approximate) -> Approximate:
@@ -84,7 +88,9 @@ def balance(stack: Approximate) -> Approximate:
 def combine(weights: Array, stack: Approximate) -> Approximate:
     """The sum of the matrices of a stack with these weights."""
     shape = stack.centre.shape[1:]
-    flat = Approximate(stack.centre.reshape(len(weights), -1), stack.radius.reshape(len(weights), -1))
+    flat = Approximate(
+        stack.centre.reshape(len(weights), -1), stack.radius.reshape(len(weights), -1)
+    )
     found = Approximate.exactly(weights[None]) @ flat
     return Approximate(found.centre.reshape(shape), found.radius.reshape(shape))
 

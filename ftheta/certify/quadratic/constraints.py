@@ -12,7 +12,16 @@ import numpy as np
 
 from ftheta.certify.questions import Row, nearest
 
-from .approximate import TINY, Approximate, Array, balance, combine, is_positive_definite, join, multiply_forms
+from .approximate import (
+    TINY,
+    Approximate,
+    Array,
+    balance,
+    combine,
+    is_positive_definite,
+    join,
+    multiply_forms,
+)
 from .multipliers import Found, find_multipliers
 from .unfolding import Unfolded, Unfolder
 
@@ -42,7 +51,9 @@ class Constraints:
         return Found(None, found.moments / found.moments[0, 0])
 
 
-def matrices_of_rows(unfolder: Unfolder, last: Approximate, columns: Array, rows: tuple[Row, ...]) -> Approximate:
+def matrices_of_rows(
+    unfolder: Unfolder, last: Approximate, columns: Array, rows: tuple[Row, ...]
+) -> Approximate:
     """The excess of each row as a matrix over some columns; an excess is at most 0 at a counter-example."""
     net = unfolder.net
     a = last[net.outputs : net.outputs + net.products][:, columns]
@@ -54,7 +65,9 @@ def matrices_of_rows(unfolder: Unfolder, last: Approximate, columns: Array, rows
         affine = _times_one(form[None, columns])
         weights = form[None, unfolder.first_product :]
         shape = products.centre.shape[1:]
-        flat = Approximate(*(end.reshape(net.products, -1) for end in (products.centre, products.radius)))
+        flat = Approximate(
+            *(end.reshape(net.products, -1) for end in (products.centre, products.radius))
+        )
         square = weights @ flat
         square = Approximate(square.centre.reshape(1, *shape), square.radius.reshape(1, *shape))
         found.append(affine + square)
@@ -114,7 +127,9 @@ def constrain(unfolder: Unfolder, unfolded: Unfolded, rows: tuple[Row, ...]) -> 
     ]
     linear = [_times_one(part) for part in (*lines, towards)]
     pairs = _pair_up(balance(towards)[:MOST_PAIRS])
-    cross = [multiply_forms(*_outer(balance(towards)[:MOST_PAIRS], part)) for part in (z, balance(above))]
+    cross = [
+        multiply_forms(*_outer(balance(towards)[:MOST_PAIRS], part)) for part in (z, balance(above))
+    ]
     positive = [part.times(-1.0) for part in (*linear, *slabs, pairs, *cross)]
     equations = multiply_forms(z, above)
     parts = [of_rows, box, hull, *positive, equations]
@@ -141,7 +156,8 @@ def _below_chord(under: Approximate, output: Approximate, least: Array, most: Ar
     slope = most / (most - least) * (1 + 4 * U)
     shifted = _shift(under, -least)
     raised = Approximate(
-        shifted.centre * slope[:, None], (shifted.radius + U * np.abs(shifted.centre)) * slope[:, None]
+        shifted.centre * slope[:, None],
+        (shifted.radius + U * np.abs(shifted.centre)) * slope[:, None],
     )
     return Approximate(raised.centre, raised.radius * (1 + 2.0**-30)) - output
 

@@ -61,8 +61,12 @@ class Guard:
             mine[:, :, 0] += theirs
         linear.centre[:, 0, 0] = -g[:, 0] + most
         linear.radius[:, 0, 0] += 2.0**-52 * (np.abs(g[:, 0]) + np.abs(most))
-        stack = Approximate(np.broadcast_to(Q, (k, n, n)), np.broadcast_to(self.matrix.radius, (k, n, n)))
-        scaled = Approximate(multiplier[:, None, None] * np.eye(n), np.zeros((k, n, n))) @ stack + linear
+        stack = Approximate(
+            np.broadcast_to(Q, (k, n, n)), np.broadcast_to(self.matrix.radius, (k, n, n))
+        )
+        scaled = (
+            Approximate(multiplier[:, None, None] * np.eye(n), np.zeros((k, n, n))) @ stack + linear
+        )
         return most if is_positive_definite(scaled) else nothing
 
 

@@ -115,10 +115,14 @@ class _Iteration:
         nothing = np.zeros_like(self.x)
         _, dS, dz, dX, dx = self._direct(solve, inverse, 0.0, np.zeros_like(self.X), nothing)
         primal, dual = self._reach(dS, dz, dX, dx, 1.0)
-        left = ((self.X + primal * dX) * (self.S + dual * dS)).sum() + (self.x + primal * dx) @ (self.z + dual * dz)
+        left = ((self.X + primal * dX) * (self.S + dual * dS)).sum() + (self.x + primal * dx) @ (
+            self.z + dual * dz
+        )
         centring = min(1.0, (left / self.degree / gap) ** 2) * gap
         second = dX @ dS @ inverse
-        dy, dS, dz, dX, dx = self._direct(solve, inverse, centring, (second + second.T) / 2, dx * dz / self.z)
+        dy, dS, dz, dX, dx = self._direct(
+            solve, inverse, centring, (second + second.T) / 2, dx * dz / self.z
+        )
         primal, dual = self._reach(dS, dz, dX, dx, SAFE)
         self.y = self.y + dual * dy
         self.S = self.S + dual * dS
@@ -129,7 +133,8 @@ class _Iteration:
     def _factorise(self, inverse: Array) -> Callable[[Array], Array]:
         """The Schur complement of the system, ready to be solved."""
         n = len(inverse)
-        right = (self.tall @ inverse).reshape(-1, n, n)  # tr(GᵢXGⱼS⁻¹), by large products of matrices
+        # tr(GᵢXGⱼS⁻¹), by large products of matrices
+        right = (self.tall @ inverse).reshape(-1, n, n)
         left = (self.tall @ self.X).reshape(-1, n * n)
         H = left @ right.swapaxes(1, 2).reshape(-1, n * n).T
         H = (H + H.T) / 2
@@ -144,7 +149,12 @@ class _Iteration:
         return lambda right: scale * cho_solve(factor, scale * right)
 
     def _direct(
-        self, solve: Callable[[Array], Array], inverse: Array, centring: float, second: Array, beside: Array
+        self,
+        solve: Callable[[Array], Array],
+        inverse: Array,
+        centring: float,
+        second: Array,
+        beside: Array,
     ) -> tuple[Array, Array, Array, Array, Array]:
         """The direction to complementary products `centring`, with second-order terms."""
         R = centring * inverse - second
@@ -156,7 +166,9 @@ class _Iteration:
         dx = r - self.x - self.x / self.z * dz
         return dy, dS, dz, (dX + dX.T) / 2, dx
 
-    def _reach(self, dS: Array, dz: Array, dX: Array, dx: Array, share: float) -> tuple[float, float]:
+    def _reach(
+        self, dS: Array, dz: Array, dX: Array, dx: Array, share: float
+    ) -> tuple[float, float]:
         """Steps that stay inside, of moments and multipliers, up to 1."""
         primal = min(_reach_of_matrix(self.X, dX), _reach_of_vector(self.x, dx))
         dual = min(_reach_of_matrix(self.S, dS), _reach_of_vector(self.z, dz))

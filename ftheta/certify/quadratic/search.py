@@ -65,7 +65,9 @@ class QuadraticSearch:
             interrupted = True
         open = left + self.stuck
         closed = self.found is None and open == 0 and not interrupted
-        return Search(closed, self.found, -np.inf, self.parts, 0 if closed else max(1, open), interrupted)
+        return Search(
+            closed, self.found, -np.inf, self.parts, 0 if closed else max(1, open), interrupted
+        )
 
     def _exclude(self, number: int) -> int:
         """The parts of a disjunct that are left when the time is over."""
@@ -148,7 +150,9 @@ class QuadraticSearch:
             return
         aims = np.array([number])
         start = self.inside.clip(point[None])
-        self.found = descend(self.net, self.goal, self.inside, start, aims, self.propose, steps=20, end=self.end)
+        self.found = descend(
+            self.net, self.goal, self.inside, start, aims, self.propose, steps=20, end=self.end
+        )
         self.attacking += monotonic() - begun
 
 

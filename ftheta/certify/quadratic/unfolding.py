@@ -103,7 +103,9 @@ class Unfolder:
         state[self.net.inputs + products, self.first_product + products] = 1.0
         return Approximate.exactly(state)
 
-    def _rectify(self, state: Approximate, own: Array, numbers: Array, sign: Array, ceiling: Array) -> Approximate:
+    def _rectify(
+        self, state: Approximate, own: Array, numbers: Array, sign: Array, ceiling: Array
+    ) -> Approximate:
         """What neurons pass on: what is under them, nothing, or a variable of their own."""
         centre, radius = state.centre.copy(), state.radius.copy()
         closed = own[sign[numbers] <= 0]
@@ -116,7 +118,9 @@ class Unfolder:
         """Bounds of forms without products: by intervals, and by guards of the inputs."""
         x, z = slice(0, self.first_neuron), slice(self.first_neuron, self.first_product)
         centre = forms.centre
-        doubt = (forms.radius.sum(1) + gamma(2 * self.columns) * np.abs(centre).sum(1) + TINY) * RAISE
+        doubt = (
+            forms.radius.sum(1) + gamma(2 * self.columns) * np.abs(centre).sum(1) + TINY
+        ) * RAISE
         down = np.minimum(centre[:, z], 0.0).sum(1)
         up = np.maximum(centre[:, z], 0.0).sum(1)
         reach = np.abs(centre[:, 1 : self.first_neuron]).sum(1)
@@ -153,6 +157,7 @@ class Unfolder:
         offset = np.zeros((len(step.offset), self.columns))
         offset[:, 0] = step.offset
         beside = [
-            np.where(is_long[:, None], 2 * U * np.abs(part) + TINY * (part != 0), 0.0) for part in (matrix, offset)
+            np.where(is_long[:, None], 2 * U * np.abs(part) + TINY * (part != 0), 0.0)
+            for part in (matrix, offset)
         ]
         return Approximate(matrix, beside[0]), Approximate(offset, beside[1]), step.rectified

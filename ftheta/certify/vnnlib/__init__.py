@@ -17,7 +17,9 @@ from .version_two import read_version_two
 
 _SPACE = r"(?:\s|;[^\n]*)*+"
 _HAS_VERSION = re.compile(rf"{_SPACE}\(\s*vnnlib-version\b")
-_VERSION = re.compile(rf"{_SPACE}\(\s*vnnlib-version{_SPACE}<([0-9]{{1,9}})\.([0-9]{{1,9}})>{_SPACE}\)")
+_VERSION = re.compile(
+    rf"{_SPACE}\(\s*vnnlib-version{_SPACE}<([0-9]{{1,9}})\.([0-9]{{1,9}})>{_SPACE}\)"
+)
 
 
 def read_query(path: str | Path) -> Query:
@@ -53,7 +55,11 @@ def parse_query(text: str, name: str = "text") -> Query:
     if match is None:
         malformed = _HAS_VERSION.match(text)
         if malformed is not None:
-            raise source.error(malformed.end(), "The version is not understood.", remedy="write (vnnlib-version <2.0>)")
+            raise source.error(
+                malformed.end(),
+                "The version is not understood.",
+                remedy="write (vnnlib-version <2.0>)",
+            )
         return read_version_one(source)
     version = int(match[1]), int(match[2])
     if version[0] == 1:
@@ -61,5 +67,8 @@ def parse_query(text: str, name: str = "text") -> Query:
     if version[0] == 2:
         return read_version_two(source, version)
     raise source.error(
-        match.start(1), "The version is not known.", got=f"{version[0]}.{version[1]}", remedy="1.0 and 2.x can be read"
+        match.start(1),
+        "The version is not known.",
+        got=f"{version[0]}.{version[1]}",
+        remedy="1.0 and 2.x can be read",
     )

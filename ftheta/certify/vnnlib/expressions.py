@@ -51,7 +51,11 @@ class Linear:
     __slots__ = ("constant", "element_type", "is_decimal", "terms")
 
     def __init__(
-        self, terms: Mapping[int, Fraction], constant: Fraction, element_type: str = "", is_decimal: bool = False
+        self,
+        terms: Mapping[int, Fraction],
+        constant: Fraction,
+        element_type: str = "",
+        is_decimal: bool = False,
     ) -> None:
         self.terms = terms
         self.constant = constant
@@ -82,7 +86,9 @@ def add(forms: Sequence[Linear]) -> Linear:
 
 def split_terms(terms: Mapping[int, Fraction]) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
     """The coefficients of inputs and of outputs."""
-    return {v: p for v, p in terms.items() if v >= 0}, {-1 - v: p for v, p in terms.items() if v < 0}
+    return {v: p for v, p in terms.items() if v >= 0}, {
+        -1 - v: p for v, p in terms.items() if v < 0
+    }
 
 
 def row_below_zero(form: Linear, strict: bool) -> Row:

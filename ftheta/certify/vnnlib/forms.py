@@ -122,7 +122,9 @@ class FormReader:
                     self.begin_assertion(start, len(outer) - 1)
             elif kind == CLOSE:
                 if not outer:
-                    raise self.source.error(match.start(), "A parenthesis is closed that was never opened.", got="')'")
+                    raise self.source.error(
+                        match.start(), "A parenthesis is closed that was never opened.", got="')'"
+                    )
                 value = self.close(head, arguments, start)
                 if len(outer) == 1:
                     self.finish(head, value, start, assertions)
@@ -143,7 +145,11 @@ class FormReader:
         return tuple(assertions)
 
     def finish(
-        self, head: str, value: "Formula | Not | Linear | Form", position: int, assertions: list[Formula]
+        self,
+        head: str,
+        value: "Formula | Not | Linear | Form",
+        position: int,
+        assertions: list[Formula],
     ) -> None:
         """A form that stands by itself is complete."""
         if isinstance(value, Form):
@@ -151,11 +157,15 @@ class FormReader:
         elif head == "assert":
             assertions.append(value)  # type: ignore[arg-type]  # negations are moved inwards where it is closed
         else:
-            raise self.source.error(position, f"`{head}` stands outside an assertion.", remedy="write (assert …)")
+            raise self.source.error(
+                position, f"`{head}` stands outside an assertion.", remedy="write (assert …)"
+            )
 
     def begin_assertion(self, position: int, forms_around: int) -> None:
         if forms_around:
-            raise self.source.error(position, "An assertion stands inside another form.", got="assert")
+            raise self.source.error(
+                position, "An assertion stands inside another form.", got="assert"
+            )
         self.dialect.begin_assertion(position)
 
     # -- words --------------------------------------------------------------------------------------------------------
@@ -238,7 +248,9 @@ class FormReader:
                 remedy="compare it with something: <=, <, >=, >, == or !=",
             )
         if not parts or (head in ("not", "assert") and len(parts) > 1):
-            expected = "exactly one formula" if head in ("not", "assert") else "at least one formula"
+            expected = (
+                "exactly one formula" if head in ("not", "assert") else "at least one formula"
+            )
             raise self.wrong_arity(head, len(parts), expected, position)
         if head == "assert":
             formula = push_negations(parts[0]) if self.negates else parts[0]
@@ -317,7 +329,9 @@ class FormReader:
         left, right = operands
         below = add([left, right.scale(MINUS_ONE)])
         strict = operator in STRICT
-        return _join(operator, row_below_zero(below, strict), row_below_zero(below.scale(MINUS_ONE), strict))
+        return _join(
+            operator, row_below_zero(below, strict), row_below_zero(below.scale(MINUS_ONE), strict)
+        )
 
     def common_type(self, operands: Sequence[Linear], position: int) -> tuple[str, bool]:
         """The type of what is combined, and whether decimals are part of it."""
@@ -343,7 +357,9 @@ class FormReader:
     # -- errors -------------------------------------------------------------------------------------------------------
 
     def wrong_arity(self, head: str, count: int, expected: str, position: int) -> Exception:
-        return self.source.error(position, f"`{head}` has the wrong number of arguments.", got=count, remedy=expected)
+        return self.source.error(
+            position, f"`{head}` has the wrong number of arguments.", got=count, remedy=expected
+        )
 
     def outside(self, match: re.Match[str]) -> Exception:
         what = "The file is not VNN-LIB: everything in it stands in parentheses."
@@ -359,10 +375,14 @@ class FormReader:
 
     def misplaced_operator(self, head: str, position: int, operator: str) -> Exception:
         if not head:
-            return self.source.error(position, f"`{operator}` stands outside an assertion.", remedy="write (assert …)")
+            return self.source.error(
+                position, f"`{operator}` stands outside an assertion.", remedy="write (assert …)"
+            )
         if head in OPERANDS:
             return self.source.error(
-                position, f"`{head}` is of numbers, not of formulas.", got=f"`{operator}` inside `{head}`"
+                position,
+                f"`{head}` is of numbers, not of formulas.",
+                got=f"`{operator}` inside `{head}`",
             )
         return self.unknown_operator(head, position)
 
@@ -379,7 +399,11 @@ class FormReader:
 def _changes_sign(head: str, operands: Sequence[Linear]) -> bool:
     """Whether this is a product by 1 or −1, which is exact in any type."""
     constants = [operand.constant for operand in operands if not operand.terms]
-    return head == "*" and len(constants) == len(operands) - 1 and all(abs(constant) == 1 for constant in constants)
+    return (
+        head == "*"
+        and len(constants) == len(operands) - 1
+        and all(abs(constant) == 1 for constant in constants)
+    )
 
 
 def _join(operator: str, below: Row, above: Row) -> Formula:

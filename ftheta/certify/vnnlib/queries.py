@@ -83,7 +83,9 @@ class Query:
 
     @property
     def output_tensors(self) -> tuple[Tensor, ...]:
-        return tuple(tensor for network in self.networks for tensor in network.outputs + network.hidden)
+        return tuple(
+            tensor for network in self.networks for tensor in network.outputs + network.hidden
+        )
 
     @property
     def inputs(self) -> int:
@@ -96,7 +98,9 @@ class Query:
 
     @property
     def element_types(self) -> frozenset[str]:
-        return frozenset(tensor.element_type for network in self.networks for tensor in network.tensors)
+        return frozenset(
+            tensor.element_type for network in self.networks for tensor in network.tensors
+        )
 
     @property
     def is_plain(self) -> bool:

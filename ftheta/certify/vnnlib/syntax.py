@@ -76,7 +76,9 @@ def parse_number(source: Source, word: str, position: int) -> Fraction:
     digits = whole + decimals
     if len(digits) <= FEW_DIGITS and digits.isascii() and digits.removeprefix("-").isdecimal():
         places = len(decimals)
-        return Fraction(int(digits), _POWERS_OF_TEN[places] if places < len(_POWERS_OF_TEN) else 10**places)
+        return Fraction(
+            int(digits), _POWERS_OF_TEN[places] if places < len(_POWERS_OF_TEN) else 10**places
+        )
     return _parse_unusual(source, word, position)
 
 
@@ -84,11 +86,16 @@ def _parse_unusual(source: Source, word: str, position: int) -> Fraction:
     """A number with an exponent or with another sign, or none at all."""
     if word.lstrip("+-").lower() in _NOT_FINITE:
         raise source.error(
-            position, "Numbers must be finite.", got=word, remedy="leave the bound out, or give a number"
+            position,
+            "Numbers must be finite.",
+            got=word,
+            remedy="leave the bound out, or give a number",
         )
     match = _NUMBER.fullmatch(word)
     if match is None:
-        raise source.error(position, "This is no number.", got=shorten(word), remedy="write it as 0.25, -3 or 1e-6")
+        raise source.error(
+            position, "This is no number.", got=shorten(word), remedy="write it as 0.25, -3 or 1e-6"
+        )
     if len(word) > MOST_DIGITS:
         raise source.error(
             position,

@@ -31,7 +31,9 @@ def read_version_one(source: Source, version: tuple[int, int] = (1, 0)) -> Query
             got=f"{len(assertions)} assertions, {outputs} outputs",
             remedy="declare inputs: (declare-const X_0 Real)",
         )
-    network = Interface("", (Tensor("X", "real", (inputs,)),), (), (Tensor("Y", "real", (outputs,)),))
+    network = Interface(
+        "", (Tensor("X", "real", (inputs,)),), (), (Tensor("Y", "real", (outputs,)),)
+    )
     return Query(source.name, version, (network,), And(assertions))
 
 
@@ -64,7 +66,9 @@ class _VersionOne:
             position,
             "The variable is not declared.",
             got=shorten(word),
-            remedy=suggest(word, list(self.symbols)[:1000], f"declare it: (declare-const {word[:40]} Real)"),
+            remedy=suggest(
+                word, list(self.symbols)[:1000], f"declare it: (declare-const {word[:40]} Real)"
+            ),
         )
 
     def declare(self, form: Form) -> None:
@@ -77,12 +81,16 @@ class _VersionOne:
                 form.position,
                 "There is no such command in VNN-LIB 1.0.",
                 got=shorten(form.head) if form.head else "parentheses without a command",
-                remedy=suggest(form.head, ("declare-const", "assert"), "use declare-const and assert"),
+                remedy=suggest(
+                    form.head, ("declare-const", "assert"), "use declare-const and assert"
+                ),
             )
 
     def declare_variable(self, form: Form) -> None:
         words = [part for part in form.arguments if isinstance(part, Word)]
-        takes_arguments = any(isinstance(part, Form) and (part.head or part.arguments) for part in form.arguments)
+        takes_arguments = any(
+            isinstance(part, Form) and (part.head or part.arguments) for part in form.arguments
+        )
         if len(words) != 2 or takes_arguments or words[1].text != "Real":
             raise self.source.error(
                 form.position,

@@ -12,8 +12,28 @@ from .forms import Form, FormReader, Symbol, Word
 from .queries import Interface, Query, Tensor
 from .syntax import PIECES_WITH_INDICES, Source, shorten
 
-FLOATS = ("float16", "float32", "float64", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz")
-INTEGERS = ("int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64")
+FLOATS = (
+    "float16",
+    "float32",
+    "float64",
+    "bfloat16",
+    "float8e4m3fn",
+    "float8e4m3fnuz",
+    "float8e5m2",
+    "float8e5m2fnuz",
+)
+INTEGERS = (
+    "int4",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint4",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+)
 ELEMENT_TYPES = ("real", *FLOATS, "float4e2m1", *INTEGERS)
 """Types of the standard that are ordered numbers: `real` and those of ONNX."""
 
@@ -34,7 +54,9 @@ def read_version_two(source: Source, version: tuple[int, int]) -> Query:
     computed_at = "" if reader.computed_at is None else source.locate(reader.computed_at)
     multiplied_at = "" if reader.multiplied_at is None else source.locate(reader.multiplied_at)
     networks = tuple(dialect.networks)
-    return Query(source.name, version, networks, And(assertions), products, computed_at, multiplied_at)
+    return Query(
+        source.name, version, networks, And(assertions), products, computed_at, multiplied_at
+    )
 
 
 class _VersionTwo:
@@ -46,7 +68,9 @@ class _VersionTwo:
         self.mixes_types = False
         self.networks = list[Interface]()
         self.names = dict[str, str]()  # of networks and tensors: what is called so
-        self.tensors = dict[str, tuple[Tensor, int, int]]()  # with the number of its first entry and the sign: +1 input
+        self.tensors = dict[
+            str, tuple[Tensor, int, int]
+        ]()  # with the number of its first entry and the sign: +1 input
         self.products: Products | None = None
 
     # -- declarations -------------------------------------------------------------------------------------------------
@@ -61,7 +85,9 @@ class _VersionTwo:
                 form.position,
                 "There is no such command in VNN-LIB 2.0.",
                 got=shorten(form.head) if form.head else "parentheses without a command",
-                remedy=suggest(form.head, ("declare-network", "assert"), "use declare-network and assert"),
+                remedy=suggest(
+                    form.head, ("declare-network", "assert"), "use declare-network and assert"
+                ),
             )
         if self.products is not None:
             raise self.source.error(
@@ -74,7 +100,11 @@ class _VersionTwo:
 
     def read_network(self, form: Form) -> Interface:
         name = self.new_name(form, "network")
-        tensors: dict[str, list[Tensor]] = {"declare-input": [], "declare-hidden": [], "declare-output": []}
+        tensors: dict[str, list[Tensor]] = {
+            "declare-input": [],
+            "declare-hidden": [],
+            "declare-output": [],
+        }
         twins: dict[str, list[Word]] = {"equal-to": [], "isomorphic-to": []}
         for part in form.arguments[1:]:
             if isinstance(part, Form) and part.head in tensors:
@@ -90,7 +120,9 @@ class _VersionTwo:
                 )
         for head in ("declare-input", "declare-output"):
             if not tensors[head]:
-                raise self.source.error(form.position, f"The network has no {head}.", got=name, remedy="declare one")
+                raise self.source.error(
+                    form.position, f"The network has no {head}.", got=name, remedy="declare one"
+                )
         network = Interface(
             name,
             tuple(tensors["declare-input"]),
@@ -121,7 +153,9 @@ class _VersionTwo:
             word.position,
             problem,
             got=f"{network.name} and {' '.join(other.text for other in mentioned)}",
-            remedy=suggest(word.text, [other.name for other in self.networks]) if twin is None else "",
+            remedy=suggest(word.text, [other.name for other in self.networks])
+            if twin is None
+            else "",
         )
 
     def read_tensor(self, form: Form) -> Tensor:
@@ -141,7 +175,9 @@ class _VersionTwo:
                 words[0].position,
                 "There is no such type of numbers.",
                 got=shorten(element_type),
-                remedy=suggest(element_type, ELEMENT_TYPES, f"use one of {', '.join(ELEMENT_TYPES)}"),
+                remedy=suggest(
+                    element_type, ELEMENT_TYPES, f"use one of {', '.join(ELEMENT_TYPES)}"
+                ),
             )
         shape = self.read_numbers(match[2], words[0].position)
         node, initialized = self.read_options(form, words[1:])
@@ -176,7 +212,9 @@ class _VersionTwo:
             raise self.source.error(
                 form.position if word is None else word.position,
                 "A name is missing, or is none.",
-                got=shorten(word.text) if isinstance(word, Word) else f"`{form.head}` without a name",
+                got=shorten(word.text)
+                if isinstance(word, Word)
+                else f"`{form.head}` without a name",
                 remedy="names begin with a letter and have letters, digits and underscores",
             )
         if word.text in self.names:
@@ -199,7 +237,10 @@ class _VersionTwo:
         if not text:
             return ()
         parts = [part.strip() for part in text.split(",")]
-        if not all(part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS_OF_INDEX for part in parts):
+        if not all(
+            part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS_OF_INDEX
+            for part in parts
+        ):
             raise self.source.error(
                 position,
                 "Between brackets stand natural numbers, separated by commas.",
@@ -250,7 +291,9 @@ class _VersionTwo:
                 position,
                 "The variable is not declared.",
                 got=shorten(name),
-                remedy=suggest(name, self.tensors, f"declared are {', '.join(list(self.tensors)[:8])}"),
+                remedy=suggest(
+                    name, self.tensors, f"declared are {', '.join(list(self.tensors)[:8])}"
+                ),
             )
         tensor, first, sign = self.tensors[name]
         indices = self.read_numbers(match[2], position) if match else ()
@@ -259,7 +302,9 @@ class _VersionTwo:
                 position,
                 f"{name} has {len(tensor.shape)} axes.",
                 got=f"{len(indices)} indices",
-                remedy="give one index for each axis, from 0" if tensor.shape else f"write {name} without indices",
+                remedy="give one index for each axis, from 0"
+                if tensor.shape
+                else f"write {name} without indices",
             )
         for axis, (index, length) in enumerate(zip(indices, tensor.shape)):
             if index >= length:
@@ -269,7 +314,9 @@ class _VersionTwo:
                     got=f"{shorten(word)} of shape {list(tensor.shape)}, axis {axis}",
                     remedy=f"indices of this axis are 0 to {length - 1}",
                 )
-        entry = first + sum(index * prod(tensor.shape[axis + 1 :]) for axis, index in enumerate(indices))
+        entry = first + sum(
+            index * prod(tensor.shape[axis + 1 :]) for axis, index in enumerate(indices)
+        )
         canonical = tensor.element(entry - first)
         if canonical != word and canonical in self.symbols:
             return self.symbols[canonical]  # the same entry with other spaces is the same variable

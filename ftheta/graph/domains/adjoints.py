@@ -27,7 +27,9 @@ from ftheta.graph.interpret import (
 )
 
 
-def local_vjp(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def local_vjp(
+    node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]
+) -> list[Any]:
     """(d outputs / d wanted inputs)^T applied to the cotangents; None for inputs that are not wanted."""
     seeds = [zero(s) if c is None else c for s, c in zip(node.outputs, cotangents) if s.is_real]
     found = iter(transpose_node(node, tuple(wanted))(list(inputs), seeds))
@@ -35,12 +37,16 @@ def local_vjp(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], want
 
 
 @shared_by_kind
-def transpose_node(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
+def transpose_node(
+    node: Node, wanted: tuple[bool, ...]
+) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
     """Inputs and cotangents of the floating-point outputs ↦ contributions to the wanted inputs, compiled."""
     return jax.jit(pullback(node, wanted), inline=True)
 
 
-def pullback(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
+def pullback(
+    node: Node, wanted: tuple[bool, ...]
+) -> Callable[[list[Any], list[Any]], tuple[Any, ...]]:
     """The vector–Jacobian product of one node: its inputs and the cotangents of its real outputs ↦ cotangents of the
     `wanted` inputs."""
     real = [slot.is_real for slot in node.outputs]
@@ -90,28 +96,38 @@ def adjoints(
         return backward(ADJOINTS, primal, _seeds(graph, cotangents, active), active)
 
 
-def sweep(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> Callable[..., Interpretation[Any]]:
+def sweep(
+    graph: Graph, wrt: Iterable[Slot | str] | None = None
+) -> Callable[..., Interpretation[Any]]:
     """`adjoints` as one compiled function of the same arguments (and `cotangents`)."""
     slots = None if wrt is None else tuple(map(graph.__getitem__, wrt))
     active = active_slots(graph, slots)
 
     @jax.jit
     def run_backward(inputs: Sequence[Any], given: Any) -> Mapping[int, Any]:
-        return backward(ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active).values
+        return backward(
+            ADJOINTS, forward(VALUES, graph, *inputs), _seeds(graph, given, active), active
+        ).values
 
     def function(*args: Any, cotangents: Any = None) -> Interpretation[Any]:
         with precision(graph):
-            return Interpretation(graph, ADJOINTS.name, run_backward(flat_inputs(graph, args), cotangents))
+            return Interpretation(
+                graph, ADJOINTS.name, run_backward(flat_inputs(graph, args), cotangents)
+            )
 
     return function
 
 
 def _seeds(graph: Graph, cotangents: Any, active: frozenset[int]) -> dict[int, Any]:
-    given = [None] * len(graph.outputs) if cotangents is None else _flat_cotangents(graph, cotangents)
+    given = (
+        [None] * len(graph.outputs) if cotangents is None else _flat_cotangents(graph, cotangents)
+    )
     seeds: dict[int, Any] = {}
     for slot, cotangent in zip(graph.outputs, given):
         if slot.id in active:  # an output may be returned twice: its cotangents add
-            seed = jnp.ones(slot.shape, slot.dtype) if cotangent is None else as_slot(slot, cotangent)
+            seed = (
+                jnp.ones(slot.shape, slot.dtype) if cotangent is None else as_slot(slot, cotangent)
+            )
             seeds[slot.id] = seeds[slot.id] + seed if slot.id in seeds else seed
     return seeds
 
@@ -124,4 +140,6 @@ def _flat_cotangents(graph: Graph, cotangents: Any) -> list[Any]:
             got=str(tree),
             remedy=f"pass cotangents of the structure {graph.signature.results}",
         )
-    return [None if np.dtype(jnp.result_type(leaf)) == jax.dtypes.float0 else leaf for leaf in leaves]
+    return [
+        None if np.dtype(jnp.result_type(leaf)) == jax.dtypes.float0 else leaf for leaf in leaves
+    ]

@@ -59,7 +59,13 @@ def _times_slope(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]
 def _integer_power(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
     n = node.params["y"]
     (x,) = inputs
-    return [above * n * x ** (n - 1) if n > 0 else above * n / x ** (1 - n) if n < 0 else np.zeros_like(x)]
+    return [
+        above * n * x ** (n - 1)
+        if n > 0
+        else above * n / x ** (1 - n)
+        if n < 0
+        else np.zeros_like(x)
+    ]
 
 
 def _extremum(node: Node, inputs: Sequence[Array], above: Array) -> list[Any]:
@@ -129,13 +135,18 @@ TRANSPOSES: dict[str, Transposed] = {
     "reduce_sum": _spread,
     "broadcast_in_dim": _pull_gather,
     "concatenate": _pieces,
-    "transpose": lambda node, inputs, above: [above.transpose(np.argsort(node.params["permutation"]))],
+    "transpose": lambda node, inputs, above: [
+        above.transpose(np.argsort(node.params["permutation"]))
+    ],
 }
 
 
 OF_JAX: dict[str, Transposed] = {
     "relu": lambda node, inputs, above: [np.where(inputs[0] > 0, above, 0)],
-    "logaddexp": lambda node, inputs, above: [above * _share(*inputs), above * _share(*inputs[::-1])],
+    "logaddexp": lambda node, inputs, above: [
+        above * _share(*inputs),
+        above * _share(*inputs[::-1]),
+    ],
 }
 """Custom derivatives that JAX itself defines, by name."""
 
@@ -145,15 +156,21 @@ def _share(x: Array, y: Array) -> Array:
     return np.where(x == y, 0.5, special.expit(x - y))
 
 
-def local_adjoints(node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+def local_adjoints(
+    node: Node, inputs: Sequence[Any], cotangents: Sequence[Any], wanted: Sequence[bool]
+) -> list[Any]:
     """(d outputs / d wanted inputs)ᵀ applied to the cotangents; None for inputs that are not wanted."""
     rule = _rule(node, wanted)
     if rule is not None:
         found = rule(node, inputs, cotangents[0])
-        return [_sum_to_shape(slot, x) if w else None for slot, x, w in zip(node.inputs, found, wanted)]
+        return [
+            _sum_to_shape(slot, x) if w else None for slot, x, w in zip(node.inputs, found, wanted)
+        ]
     seeds = [_zero(s) if c is None else c for s, c in zip(node.outputs, cotangents) if s.is_real]
     results = iter(_trace_transpose(node, tuple(wanted))(list(inputs), seeds))
-    return [np.asarray(next(results), slot.dtype) if w else None for slot, w in zip(node.inputs, wanted)]
+    return [
+        np.asarray(next(results), slot.dtype) if w else None for slot, w in zip(node.inputs, wanted)
+    ]
 
 
 def _rule(node: Node, wanted: Sequence[bool]) -> Transposed | None:
@@ -176,7 +193,9 @@ def _sum_to_shape(slot: Slot, x: Array) -> Array:
 
 
 @shared_by_kind
-def _trace_transpose(node: Node, wanted: tuple[bool, ...]) -> Callable[[list[Any], list[Any]], Sequence[Any]]:
+def _trace_transpose(
+    node: Node, wanted: tuple[bool, ...]
+) -> Callable[[list[Any], list[Any]], Sequence[Any]]:
     """`transposed` as a graph that NumPy computes; compiled where it has none."""
     shapes = [jax.ShapeDtypeStruct(slot.shape, slot.dtype) for slot in node.inputs]
     seeds = [jax.ShapeDtypeStruct(slot.shape, slot.dtype) for slot in node.outputs if slot.is_real]

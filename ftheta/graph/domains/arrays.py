@@ -25,7 +25,9 @@ KINDS = frozenset({"float32", "float64", "int32", "int64", "bool"})
 def dot_general(node: Node, x: Array, y: Array) -> Array:
     """The batched contraction of `x` and `y`, as one matrix product."""
     (contract_x, contract_y), (batch_x, batch_y) = node.params["dimension_numbers"]
-    product = matrices(x, batch_x, contract_x, last=True) @ matrices(y, batch_y, contract_y, last=False)
+    product = matrices(x, batch_x, contract_x, last=True) @ matrices(
+        y, batch_y, contract_y, last=False
+    )
     return product.reshape(node.shape)
 
 
@@ -43,7 +45,9 @@ def _custom(node: Node, *inputs: Array) -> Any:
         inner = body(node)
     except GraphError:
         return each_output(node, node.evaluate(*inputs))
-    return each_output(node, forward(ARRAYS, inner, *inputs[len(inputs) - len(inner.inputs) :]).flat_outputs)
+    return each_output(
+        node, forward(ARRAYS, inner, *inputs[len(inputs) - len(inner.inputs) :]).flat_outputs
+    )
 
 
 def _of_values(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,8 +55,14 @@ def _of_values(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[[Array], Any]] = {
-    **{name: getattr(np, name) for name in ("exp", "exp2", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan")},
-    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{
+        name: getattr(np, name)
+        for name in ("exp", "exp2", "expm1", "log", "log1p", "tanh", "sin", "cos", "tan")
+    },
+    **{
+        f"a{name}": getattr(np, f"arc{name}")
+        for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")
+    },
     **{name: getattr(np, name) for name in ("sinh", "cosh", "sqrt", "cbrt")},
     "erf": lambda x: special.erf(x),
     "erfc": lambda x: special.erfc(x),
@@ -76,12 +86,27 @@ ON_REALS: dict[str, Callable[..., Any]] = {
 RULES: dict[str, Callable[..., Any]] = {
     **MOVES,
     **dict.fromkeys(("add", "add_any"), _of_values(np.add)),
-    **{name: _of_values(f) for name, f in {"sub": np.subtract, "mul": np.multiply, "neg": np.negative}.items()},
-    **{name: _of_values(f) for name, f in {"abs": np.abs, "sign": np.sign, "square": np.square}.items()},
+    **{
+        name: _of_values(f)
+        for name, f in {"sub": np.subtract, "mul": np.multiply, "neg": np.negative}.items()
+    },
+    **{
+        name: _of_values(f)
+        for name, f in {"abs": np.abs, "sign": np.sign, "square": np.square}.items()
+    },
     **{name: _of_values(f) for name, f in {"max": np.maximum, "min": np.minimum}.items()},
-    **{name: _of_values(f) for name, f in {"lt": np.less, "le": np.less_equal, "eq": np.equal}.items()},
-    **{name: _of_values(f) for name, f in {"gt": np.greater, "ge": np.greater_equal, "ne": np.not_equal}.items()},
-    **{name: _of_values(f) for name, f in {"and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert}.items()},
+    **{
+        name: _of_values(f)
+        for name, f in {"lt": np.less, "le": np.less_equal, "eq": np.equal}.items()
+    },
+    **{
+        name: _of_values(f)
+        for name, f in {"gt": np.greater, "ge": np.greater_equal, "ne": np.not_equal}.items()
+    },
+    **{
+        name: _of_values(f)
+        for name, f in {"and": np.bitwise_and, "or": np.bitwise_or, "not": np.invert}.items()
+    },
     **{name: lambda node, x: x for name in ("copy", "stop_gradient")},
     "clamp": lambda node, lo, x, hi: np.minimum(np.maximum(x, lo), hi),
     "select_n": lambda node, which, *cases: np.where(which, cases[-1], cases[0]),
@@ -102,7 +127,9 @@ def has_rule(node: Node) -> bool:
     if not all(slot_kind(slot) in KINDS for slot in (*node.inputs, *node.outputs)):
         return False
     if node.primitive in ON_REALS:  # a product may ask for sums in another precision
-        return all(slot.is_real for slot in node.inputs) and (node.dtype == bool or _one_dtype(node))
+        return all(slot.is_real for slot in node.inputs) and (
+            node.dtype == bool or _one_dtype(node)
+        )
     if node.primitive == "convert_element_type":  # NaN and large numbers have no integer
         return node.outputs[0].is_real or not node.inputs[0].is_real
     if node.primitive == "select_n":
@@ -126,10 +153,14 @@ def compute(node: Node, *inputs: Array) -> Any:
     if node.primitive in CUSTOM_CALLS:
         return _custom(node, *inputs)
     if not has_rule(node):
-        return each_output(node, [_plain(slot, x) for slot, x in zip(node.outputs, node.evaluate(*inputs))])
+        return each_output(
+            node, [_plain(slot, x) for slot, x in zip(node.outputs, node.evaluate(*inputs))]
+        )
     result = (ON_REALS.get(node.primitive) or RULES[node.primitive])(node, *inputs)
     found = result if node.primitive in ("split", "unstack") else [result]
-    return each_output(node, [np.asarray(x, slot.dtype) for slot, x in zip(node.outputs, found, strict=True)])
+    return each_output(
+        node, [np.asarray(x, slot.dtype) for slot, x in zip(node.outputs, found, strict=True)]
+    )
 
 
 def _plain(slot: Slot, x: Any) -> Any:
@@ -142,5 +173,8 @@ ARRAYS = Domain(name="values", file=FILE, lift=lambda constant: constant, rules=
 def array_values(graph: Graph, *args: Any) -> Interpretation[Any]:
     """The value of every slot at these arguments, in NumPy."""
     inputs = [_plain(slot, x) for slot, x in zip(graph.inputs, flat_inputs(graph, args))]
-    with precision(graph), np.errstate(all="ignore"):  # what is not finite is told by `Tableau.trouble`
+    with (
+        precision(graph),
+        np.errstate(all="ignore"),
+    ):  # what is not finite is told by `Tableau.trouble`
         return forward(ARRAYS, graph, *inputs)

@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 
-from ftheta.graph.domains.operations import ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering
+from ftheta.graph.domains.operations import (
+    ADDITION,
+    FREE,
+    MULTIPLICATION,
+    OTHER,
+    Cost,
+    inner_length,
+    powering,
+)
 from ftheta.graph.domains.reverse_cost import reverse_costs
 from ftheta.graph.domains.tangent_cost import tangent_costs
 from ftheta.graph.graph import Graph, Node, Slot
@@ -54,7 +62,9 @@ def cost(graph: Graph, wrt: Iterable[Slot | str] | None = None) -> CostReport:
     active = active_slots(graph, graph.inputs if wrt is None else wrt)
     forward = MappingProxyType({node.id: forward_cost(node) for node in graph.nodes})
     reverse = MappingProxyType(reverse_costs(graph, active))
-    return CostReport(graph, forward, reverse, MappingProxyType(tangent_costs(graph, active, forward_cost)))
+    return CostReport(
+        graph, forward, reverse, MappingProxyType(tangent_costs(graph, active, forward_cost))
+    )
 
 
 def forward_cost(node: Node) -> Cost:
@@ -113,14 +123,76 @@ def _dearest_branch(node: Node) -> Cost:
 
 
 MOVES = (
-    *("reshape", "transpose", "broadcast_in_dim", "squeeze", "tile", "slice", "rev", "concatenate", "split"),
-    *("stack", "unstack", "pad", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "iota", "copy"),
+    *(
+        "reshape",
+        "transpose",
+        "broadcast_in_dim",
+        "squeeze",
+        "tile",
+        "slice",
+        "rev",
+        "concatenate",
+        "split",
+    ),
+    *(
+        "stack",
+        "unstack",
+        "pad",
+        "gather",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "scatter",
+        "iota",
+        "copy",
+    ),
     *("stop_gradient", "convert_element_type", "select_n", "and", "or", "not", "xor", "is_finite"),
 )
 SINGLE = (
-    *("div", "neg", "abs", "sign", "max", "min", "sqrt", "rsqrt", "cbrt", "pow", "rem", "exp", "exp2", "expm1"),
-    *("log", "log1p", "tanh", "logistic", "erf", "erfc", "erf_inv", "sin", "cos", "tan", "asin", "acos"),
-    *("atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh", "floor", "ceil", "round", "lt", "le", "gt"),
+    *(
+        "div",
+        "neg",
+        "abs",
+        "sign",
+        "max",
+        "min",
+        "sqrt",
+        "rsqrt",
+        "cbrt",
+        "pow",
+        "rem",
+        "exp",
+        "exp2",
+        "expm1",
+    ),
+    *(
+        "log",
+        "log1p",
+        "tanh",
+        "logistic",
+        "erf",
+        "erfc",
+        "erf_inv",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+    ),
+    *(
+        "atan",
+        "atan2",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "floor",
+        "ceil",
+        "round",
+        "lt",
+        "le",
+        "gt",
+    ),
     *("ge", "eq", "ne"),
 )
 RULES: dict[str, Rule] = {

@@ -74,7 +74,9 @@ def _chosen(node: Node, which: Degree, *cases: Degree) -> Any:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(moves.RULES, _move_entries),
-    **dict.fromkeys(("add", "add_any", "sub", "neg", "reduce_sum", "cumsum", "reduce_window_sum", "copy"), _sum),
+    **dict.fromkeys(
+        ("add", "add_any", "sub", "neg", "reduce_sum", "cumsum", "reduce_window_sum", "copy"), _sum
+    ),
     **dict.fromkeys(("mul", "dot_general", "conv_general_dilated"), _product),
     "square": lambda node, x: _total(x, x),
     "integer_pow": _power,

@@ -20,7 +20,9 @@ class Cost:
 
     def __add__(self, more: "Cost") -> "Cost":
         return Cost(
-            self.multiplications + more.multiplications, self.additions + more.additions, self.other + more.other
+            self.multiplications + more.multiplications,
+            self.additions + more.additions,
+            self.other + more.other,
         )
 
     def __mul__(self, times: int) -> "Cost":

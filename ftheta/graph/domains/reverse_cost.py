@@ -10,7 +10,15 @@ counted by its body.
 import math
 from collections.abc import Callable, Sequence
 
-from ftheta.graph.domains.operations import ADDITION, FREE, MULTIPLICATION, OTHER, Cost, inner_length, powering
+from ftheta.graph.domains.operations import (
+    ADDITION,
+    FREE,
+    MULTIPLICATION,
+    OTHER,
+    Cost,
+    inner_length,
+    powering,
+)
 from ftheta.graph.graph import Graph, Node
 from ftheta.graph.interpret import active_slots, find_rule
 
@@ -56,7 +64,10 @@ def _division(node: Node, wanted: Sequence[bool]) -> Cost:
 def _products(node: Node, wanted: Sequence[bool]) -> Cost:
     """One product of the same size for each operand: g·Bᵀ and Aᵀ·g."""
     products = node.outputs[0].size * inner_length(node)
-    return sum((Cost(products, max(products - slot.size, 0)) for slot, w in zip(node.inputs, wanted) if w), FREE)
+    return sum(
+        (Cost(products, max(products - slot.size, 0)) for slot, w in zip(node.inputs, wanted) if w),
+        FREE,
+    )
 
 
 def integer_pow(node: Node, wanted: Sequence[bool]) -> Cost:
@@ -81,7 +92,9 @@ def of_operand(unit: Cost) -> ReverseRule:
 
 def windows(unit: Cost) -> ReverseRule:
     """The rule of pooling: the reverse pass costs `unit` for each entry of each window."""
-    return lambda node, wanted: unit * (node.outputs[0].size * math.prod(node.params["window_dimensions"]))
+    return lambda node, wanted: (
+        unit * (node.outputs[0].size * math.prod(node.params["window_dimensions"]))
+    )
 
 
 def _body(node: Node, wanted: Sequence[bool]) -> Cost:
@@ -100,7 +113,18 @@ def _dearest_branch(node: Node, wanted: Sequence[bool]) -> Cost:
 MUL = MULTIPLICATION
 ADD = ADDITION
 MOVES = (
-    *("reshape", "transpose", "squeeze", "slice", "rev", "concatenate", "split", "stack", "unstack", "pad"),
+    *(
+        "reshape",
+        "transpose",
+        "squeeze",
+        "slice",
+        "rev",
+        "concatenate",
+        "split",
+        "stack",
+        "unstack",
+        "pad",
+    ),
     *("dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "copy", "stop_gradient"),
     *("convert_element_type", "sort", "sign", "floor", "ceil", "round", "reduce_sum"),
 )

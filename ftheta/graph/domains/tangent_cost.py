@@ -16,13 +16,19 @@ ForwardCost = Callable[[Node], Cost]
 TangentRule = Callable[[Node, Sequence[bool], ForwardCost], Cost]
 
 
-def tangent_costs(graph: Graph, active: frozenset[int], forward_cost: ForwardCost) -> dict[int, Cost]:
+def tangent_costs(
+    graph: Graph, active: frozenset[int], forward_cost: ForwardCost
+) -> dict[int, Cost]:
     """Cost by node id; nodes that do not move with the active inputs cost nothing."""
     costs: dict[int, Cost] = {}
     for node in graph.nodes:
         moving = [slot.id in active for slot in node.inputs]
         moves = any(moving) and any(slot.id in active for slot in node.outputs)
-        costs[node.id] = find_rule("tangent cost", FILE, RULES, node)(node, moving, forward_cost) if moves else FREE
+        costs[node.id] = (
+            find_rule("tangent cost", FILE, RULES, node)(node, moving, forward_cost)
+            if moves
+            else FREE
+        )
     return costs
 
 
@@ -72,9 +78,38 @@ def _dearest_branch(node: Node, moving: Sequence[bool], forward_cost: ForwardCos
 
 
 MOVES = (
-    *("reshape", "transpose", "broadcast_in_dim", "squeeze", "tile", "slice", "rev", "concatenate", "split"),
-    *("stack", "unstack", "pad", "gather", "dynamic_slice", "dynamic_update_slice", "scatter", "copy"),
-    *("stop_gradient", "convert_element_type", "select_n", "sort", "top_k", "sign", "floor", "ceil", "round"),
+    *(
+        "reshape",
+        "transpose",
+        "broadcast_in_dim",
+        "squeeze",
+        "tile",
+        "slice",
+        "rev",
+        "concatenate",
+        "split",
+    ),
+    *(
+        "stack",
+        "unstack",
+        "pad",
+        "gather",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "scatter",
+        "copy",
+    ),
+    *(
+        "stop_gradient",
+        "convert_element_type",
+        "select_n",
+        "sort",
+        "top_k",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+    ),
 )
 RULES: dict[str, TangentRule] = {
     **dict.fromkeys(MOVES, _as_reverse(free)),
@@ -82,7 +117,9 @@ RULES: dict[str, TangentRule] = {
     "div": _division,
     "integer_pow": _as_reverse(integer_pow),
     **dict.fromkeys(("reduce_sum", "cumsum", "reduce_window_sum", "scatter-add"), _linear),
-    **dict.fromkeys(("reduce_max", "reduce_min", "cummax", "cummin"), _as_reverse(of_operand(OTHER))),
+    **dict.fromkeys(
+        ("reduce_max", "reduce_min", "cummax", "cummin"), _as_reverse(of_operand(OTHER))
+    ),
     "reduce_prod": _as_reverse(of_operand(MULTIPLICATION + OTHER + ADDITION)),  # Σ y/xᵢ·ẋᵢ
     "cumprod": _as_reverse(of_operand(MULTIPLICATION * 2 + ADDITION + OTHER)),
     **dict.fromkeys(("reduce_window_max", "reduce_window_min"), _as_reverse(windows(OTHER))),

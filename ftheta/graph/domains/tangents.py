@@ -18,7 +18,14 @@ import numpy as np
 from ftheta.graph.domains.values import as_slot, flat_inputs
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.interpret import Domain, Interpretation, each_output, forward, precision, shared_by_kind
+from ftheta.graph.interpret import (
+    Domain,
+    Interpretation,
+    each_output,
+    forward,
+    precision,
+    shared_by_kind,
+)
 from ftheta.shapes import Float
 
 DIRECTIONS_AT_ONCE = 256
@@ -40,7 +47,9 @@ def push(node: Node, *duals: Dual) -> Any:
     if not any(moving) or not any(slot.is_real for slot in node.outputs):
         return each_output(node, [Dual(value) for value in node.evaluate(*inputs)])
     try:
-        found, slopes = push_node(node, moving)(inputs, [dual.tangent for dual in duals if dual.tangent is not None])
+        found, slopes = push_node(node, moving)(
+            inputs, [dual.tangent for dual in duals if dual.tangent is not None]
+        )
     except TypeError as error:  # JAX's word for a derivative that only runs backwards
         raise NoRule(
             "a derivative defined by jax.custom_vjp has no forward mode",
@@ -48,7 +57,9 @@ def push(node: Node, *duals: Dual) -> Any:
             got=str(error).splitlines()[0],
             remedy="use adjoints, or define the derivative with jax.custom_jvp",
         ) from error
-    return each_output(node, [Dual(y, t if s.is_real else None) for y, t, s in zip(found, slopes, node.outputs)])
+    return each_output(
+        node, [Dual(y, t if s.is_real else None) for y, t, s in zip(found, slopes, node.outputs)]
+    )
 
 
 @shared_by_kind
@@ -69,7 +80,9 @@ def _stop_gradient(node: Node, dual: Dual) -> Dual:
     return Dual(dual.value)
 
 
-DUALS = Domain(name="tangents", file=FILE, lift=Dual, rules={"stop_gradient": _stop_gradient}, default=push)
+DUALS = Domain(
+    name="tangents", file=FILE, lift=Dual, rules={"stop_gradient": _stop_gradient}, default=push
+)
 
 
 def tangents(graph: Graph, *args: Any, along: Any) -> Interpretation[Any]:
@@ -93,9 +106,14 @@ def direction(graph: Graph, along: Any) -> list[Any]:
                 got=str(chosen),
                 remedy=f"name one of {', '.join(s.name for s in graph.inputs)}, or give a tangent for each argument",
             )
-        return [np.asarray(slot is chosen, slot.dtype) if slot.is_real else None for slot in graph.inputs]
+        return [
+            np.asarray(slot is chosen, slot.dtype) if slot.is_real else None
+            for slot in graph.inputs
+        ]
     leaves = graph.signature.inputs_of(along)
-    return [as_slot(slot, leaf) if slot.is_real else None for slot, leaf in zip(graph.inputs, leaves)]
+    return [
+        as_slot(slot, leaf) if slot.is_real else None for slot, leaf in zip(graph.inputs, leaves)
+    ]
 
 
 def directional(graph: Graph) -> Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]:
@@ -112,7 +130,9 @@ def forward_gradient(
     graph: Graph, *args: Any, wrt: Iterable[Slot | str] | None = None
 ) -> Float[np.ndarray, "coordinates"]:
     """The gradient of one number by forward mode, one pass for each coordinate of the inputs `wrt`, in order."""
-    chosen = [s for s in (graph.inputs if wrt is None else map(graph.__getitem__, wrt)) if s.is_real]
+    chosen = [
+        s for s in (graph.inputs if wrt is None else map(graph.__getitem__, wrt)) if s.is_real
+    ]
     if [slot.shape for slot in graph.outputs] != [()]:
         raise GraphError("a gradient is that of one number", got=" ".join(map(str, graph.outputs)))
     d = sum(slot.size for slot in chosen)
@@ -120,7 +140,11 @@ def forward_gradient(
     one = directional(graph)
     with precision(graph):
         inputs = flat_inputs(graph, args)
-        slopes = jax.jit(lambda given, units: jax.vmap(lambda row: one(given, _speeds(graph, chosen, row))[0])(units))
+        slopes = jax.jit(
+            lambda given, units: jax.vmap(lambda row: one(given, _speeds(graph, chosen, row))[0])(
+                units
+            )
+        )
         parts = []
         for start in range(0, d, block):  # blocks of one shape: compiled once
             units = np.zeros((block, d))
@@ -132,14 +156,18 @@ def forward_gradient(
 def _speeds(graph: Graph, chosen: Sequence[Slot], row: Any) -> list[Any]:
     """A direction in the coordinates of the chosen inputs as one tangent for each input."""
     ends = np.cumsum([0, *(slot.size for slot in chosen)])
-    moving = {s.id: row[a:b].reshape(s.shape).astype(s.dtype) for s, a, b in zip(chosen, ends, ends[1:])}
+    moving = {
+        s.id: row[a:b].reshape(s.shape).astype(s.dtype) for s, a, b in zip(chosen, ends, ends[1:])
+    }
     return [moving.get(slot.id) for slot in graph.inputs]
 
 
 def _tangents(graph: Graph, inputs: Iterable[Any], speeds: Sequence[Any]) -> Interpretation[Any]:
     found = forward(DUALS, graph, *(Dual(x, speed) for x, speed in zip(inputs, speeds)))
     results = {slot.id for slot in graph.outputs}  # a constant among them has tangent 0
-    moving = [s for s in graph.slots if s.is_real and (s.id in results or s.id not in graph.constants)]
+    moving = [
+        s for s in graph.slots if s.is_real and (s.id in results or s.id not in graph.constants)
+    ]
     return Interpretation(graph, DUALS.name, {s.id: _tangent(s, found[s]) for s in moving})
 
 

@@ -18,7 +18,11 @@ def evaluate(node: Node, *inputs: Any) -> Any:
 
 
 VALUES = Domain(
-    name="values", file="ftheta/graph/domains/values.py", lift=lambda constant: constant, rules={}, default=evaluate
+    name="values",
+    file="ftheta/graph/domains/values.py",
+    lift=lambda constant: constant,
+    rules={},
+    default=evaluate,
 )
 
 
@@ -60,7 +64,10 @@ def as_slot(slot: Slot, value: Any) -> Any:
     """`value` as an array of the slot's dtype; a shape that differs, or a float for an integer, is an error."""
     if not isinstance(slot.dtype, np.dtype):
         return value
-    if isinstance(value, (np.ndarray, jax.Array)) and (value.shape, value.dtype) == (slot.shape, slot.dtype):
+    if isinstance(value, (np.ndarray, jax.Array)) and (value.shape, value.dtype) == (
+        slot.shape,
+        slot.dtype,
+    ):
         return value  # NumPy's arrays too: a compiled function reads them faster than they are converted
     got = jnp.result_type(value)
     if jnp.shape(value) != slot.shape or not jnp.can_cast(got, slot.dtype, casting="same_kind"):

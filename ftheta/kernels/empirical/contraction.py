@@ -32,7 +32,8 @@ def by_derivatives(plan: ContractionPlan, full: bool) -> Contraction:
     """From the parts of the plan: adjoints of every output at every input, then products of Gram matrices."""
     block = jax.jit(partial(_block, plan, full))
     return Contraction(
-        jax.jit(jax.vmap(_features(plan), (None, 0))), lambda left, right: np.asarray(block(left, right))
+        jax.jit(jax.vmap(_features(plan), (None, 0))),
+        lambda left, right: np.asarray(block(left, right)),
     )
 
 
@@ -102,7 +103,9 @@ def _gram(d: jax.Array, e: jax.Array, full: bool) -> jax.Array:
     return jnp.einsum("ikp,jlp->ikjl", *(x.reshape(*x.shape[:2], -1) for x in (d, e)))
 
 
-def _over_positions(a: jax.Array, b: jax.Array, d: jax.Array, e: jax.Array, full: bool) -> jax.Array:
+def _over_positions(
+    a: jax.Array, b: jax.Array, d: jax.Array, e: jax.Array, full: bool
+) -> jax.Array:
     r"""$\sum_{p,q}(AA'^\top)_{pq}(\Delta\Delta'^\top)_{pq}$ from rows `(n, p, k)` and adjoints `(n, out, p, c)`."""
     rows = jnp.einsum("ipk,jqk->ipjq", a, b)
     if full:
@@ -123,10 +126,17 @@ def by_products(apply: Any, full: bool) -> Contraction:
 
         def column(x: Any) -> jax.Array:
             y, pull = jax.vjp(lambda p: jnp.ravel(apply(p, x)), params)
-            return jax.lax.map(lambda seed: pushed(pull(seed)[0]), jnp.eye(y.size, dtype=y.dtype))  # (out2, n1, out1)
+            # (out2, n1, out1)
+            return jax.lax.map(lambda seed: pushed(pull(seed)[0]), jnp.eye(y.size, dtype=y.dtype))
 
         columns = jax.lax.map(column, x2)  # (n2, out2, n1, out1)
-        return columns.transpose(2, 0, 3, 1) if full else jnp.einsum("jkik->ij", columns) / columns.shape[1]
+        return (
+            columns.transpose(2, 0, 3, 1)
+            if full
+            else jnp.einsum("jkik->ij", columns) / columns.shape[1]
+        )
 
     compiled = jax.jit(kernel)
-    return Contraction(lambda params, x: (params, x), lambda left, right: np.asarray(compiled(*left, right[1])))
+    return Contraction(
+        lambda params, x: (params, x), lambda left, right: np.asarray(compiled(*left, right[1]))
+    )

@@ -17,9 +17,8 @@ from ftheta.graph.jaxprs import trace
 
 from .unfolding import Use, use_of
 
-ISOMETRIES = frozenset(
-    {"transpose", "reshape", "copy", "squeeze", "rev", "broadcast_in_dim"}
-)  # entries move, once each
+# entries move, once each
+ISOMETRIES = frozenset({"transpose", "reshape", "copy", "squeeze", "rev", "broadcast_in_dim"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +99,9 @@ class ContractionPlan:
 
     def passing(self) -> int:
         """Numbers of one pass that differ from input to input."""
-        values = sum(self.graph.slots[i].size for i in active_slots(self.graph, self.graph.argument(1)))
+        values = sum(
+            self.graph.slots[i].size for i in active_slots(self.graph, self.graph.argument(1))
+        )
         return values + self.outputs + sum(part.passing() for part in self.parts)
 
     def kept(self) -> int:
@@ -108,12 +109,16 @@ class ContractionPlan:
         return sum(part.kept(self.outputs) for part in self.parts)
 
 
-def plan_contraction(apply: Any, params: Any, x: Any, *, structured: bool = True) -> ContractionPlan:
+def plan_contraction(
+    apply: Any, params: Any, x: Any, *, structured: bool = True
+) -> ContractionPlan:
     """Read the graph of `apply(params, x)`; without `structured` no part is taken apart."""
     graph = trace(apply, params, x)
     readers = Readers.of(graph)
     parameters = [slot for slot in graph.argument(0) if slot.is_real and readers.nodes[slot.id]]
-    return ContractionPlan(graph, tuple(replace(_part(slot, readers), whole=not structured) for slot in parameters))
+    return ContractionPlan(
+        graph, tuple(replace(_part(slot, readers), whole=not structured) for slot in parameters)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +145,9 @@ class Readers:
     def follow_sums(self, slot: Slot) -> Slot:
         """The last slot that has the same adjoint, because something is added on the way and nothing else is done."""
         node = self.only(slot)
-        while node is not None and node.primitive in ("add", "add_any") and node.shape == slot.shape:
+        while (
+            node is not None and node.primitive in ("add", "add_any") and node.shape == slot.shape
+        ):
             slot = node.outputs[0]
             node = self.only(slot)
         return slot
@@ -170,7 +177,11 @@ def _uses(slot: Slot, readers: Readers, path: tuple[str, ...]) -> list[Use]:
             moved = replace(use, result=readers.follow_sums(use.result), layout=(path, use.layout))
             more = [moved]
         elif moves_entries(node):
-            more = _uses(node.outputs[0], readers, (*path, f"{node.primitive} {sorted(node.params.items(), key=str)}"))
+            more = _uses(
+                node.outputs[0],
+                readers,
+                (*path, f"{node.primitive} {sorted(node.params.items(), key=str)}"),
+            )
         else:
             return []
         if not more:

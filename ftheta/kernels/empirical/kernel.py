@@ -37,7 +37,13 @@ class Choice(NamedTuple):
 
 
 def empirical(
-    net: Any, x1: Any, x2: Any = None, *, outputs: str = "mean", method: Method = "auto", memory: int = MEMORY
+    net: Any,
+    x1: Any,
+    x2: Any = None,
+    *,
+    outputs: str = "mean",
+    method: Method = "auto",
+    memory: int = MEMORY,
 ) -> Float[np.ndarray, "n1 n2 *outputs"]:
     r"""$\hat\Theta$ between the rows of `x1` and of `x2` (by default `x1`), in float64.
 
@@ -65,7 +71,9 @@ def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]
     """What each method would need; `rows` is 0 where not even one row fits."""
     n1 = len(x1)
     n2 = len(x2)
-    structured, plain = (_plan(program_of(net), _key(net.params), _key(x1[0]), flag) for flag in (True, False))
+    structured, plain = (
+        _plan(program_of(net), _key(net.params), _key(x1[0]), flag) for flag in (True, False)
+    )
     many = plain.outputs
     P = plain.parameters
     F = _operations(plain)
@@ -73,7 +81,8 @@ def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]
     found = []
     for name, plan in (("structured", structured), ("jacobian", plain)):
         rows = _rows_that_fit(plan, free, full)
-        swept = n1 + (n2 if rows >= n1 else n2 * n1 / max(1, rows))  # inputs whose adjoints are computed
+        # inputs whose adjoints are computed
+        swept = n1 + (n2 if rows >= n1 else n2 * n1 / max(1, rows))
         pair = sum(part.operations(many) for part in plan.parts) * (many if full else 1)
         found.append(Choice(name, swept * 3 * many * F + n1 * n2 * pair, rows))
     rows = max(0, free - 4 * P) // (2 * plain.passing())
@@ -101,7 +110,9 @@ def _blocks(contraction: Contraction, params: Any, one: Any, two: Any, rows: int
     for i in range(0, len(one), rows):
         left = contraction.prepare(params, one[i : i + rows])
         for j in range(i if two is one else 0, len(two), rows):
-            right = left if two is one and i == j else contraction.prepare(params, two[j : j + rows])
+            right = (
+                left if two is one and i == j else contraction.prepare(params, two[j : j + rows])
+            )
             block = contraction.block(left, right)
             if block.shape[:2] == (len(one), len(two)):
                 return block
@@ -110,7 +121,9 @@ def _blocks(contraction: Contraction, params: Any, one: Any, two: Any, rows: int
             result[i : i + rows, j : j + rows] = block
             if two is one and j > i:
                 turned = block.swapaxes(0, 1)
-                result[j : j + rows, i : i + rows] = turned.swapaxes(2, 3) if turned.ndim == 4 else turned
+                result[j : j + rows, i : i + rows] = (
+                    turned.swapaxes(2, 3) if turned.ndim == 4 else turned
+                )
     assert result is not None
     return result
 
@@ -124,8 +137,12 @@ def _contraction(apply: Any, params: Any, x: Any, method: str, full: bool) -> Co
 @lru_cache(64)
 def _plan(apply: Any, params: Any, x: Any, structured: bool) -> ContractionPlan:
     with jax.enable_x64(True):  # a plan is kept: it must not depend on who asked first
-        restored = jax.tree.unflatten(params[0], [jax.ShapeDtypeStruct(*leaf) for leaf in params[1]])
-        return plan_contraction(apply, restored, jax.ShapeDtypeStruct(*x[1][0]), structured=structured)
+        restored = jax.tree.unflatten(
+            params[0], [jax.ShapeDtypeStruct(*leaf) for leaf in params[1]]
+        )
+        return plan_contraction(
+            apply, restored, jax.ShapeDtypeStruct(*x[1][0]), structured=structured
+        )
 
 
 def _key(tree: Any) -> Any:
@@ -139,10 +156,14 @@ def _rows(net: Any, x: Any) -> Any:
     x = np.asarray(x)
     if x.dtype.kind not in "fiub" or x.size == 0 or x.shape[1:] != tuple(net.input_shape):
         remedy = f"give an array of shape (n, {', '.join(map(str, net.input_shape))})"
-        raise UsageError("The rows do not fit the network.", got=f"{x.dtype} {x.shape}", remedy=remedy)
+        raise UsageError(
+            "The rows do not fit the network.", got=f"{x.dtype} {x.shape}", remedy=remedy
+        )
     if not np.isfinite(x).all():
         raise UsageError(
-            "The rows are not finite.", got=f"{int((~np.isfinite(x)).sum())} such numbers", remedy="mend them"
+            "The rows are not finite.",
+            got=f"{int((~np.isfinite(x)).sum())} such numbers",
+            remedy="mend them",
         )
     errors = []
     for kind in (np.float64, *((np.int64,) if x.dtype.kind in "iub" else ())):
@@ -153,7 +174,9 @@ def _rows(net: Any, x: Any) -> Any:
             continue
         if not (hasattr(found, "dtype") and jnp.issubdtype(found.dtype, jnp.floating)):
             raise UsageError(
-                "The outputs have no derivative.", got=str(found), remedy="give the network before its argmax"
+                "The outputs have no derivative.",
+                got=str(found),
+                remedy="give the network before its argmax",
             )
         return jnp.asarray(x, kind)
     raise UsageError(
@@ -166,6 +189,14 @@ def _rows(net: Any, x: Any) -> Any:
 def _too_large(method: str, options: list[Choice], memory: int) -> UsageError:
     known = [choice.method for choice in options]
     if method not in ("auto", *known):
-        return UsageError("This method does not serve here.", got=method, remedy=f"choose auto or {', '.join(known)}")
+        return UsageError(
+            "This method does not serve here.",
+            got=method,
+            remedy=f"choose auto or {', '.join(known)}",
+        )
     got = f"{memory:,} bytes"
-    return UsageError("The memory allowed is too small for one row.", got=got, remedy="give more memory= or fewer rows")
+    return UsageError(
+        "The memory allowed is too small for one row.",
+        got=got,
+        remedy="give more memory= or fewer rows",
+    )

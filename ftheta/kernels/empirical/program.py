@@ -18,4 +18,6 @@ def program_of(net: Any) -> Any:
 
 @lru_cache(256)
 def _layers(activations: tuple[str, ...]) -> Any:
-    return Description(tuple(Dense(np.zeros((1, 1)), np.zeros(1), name) for name in activations)).apply
+    return Description(
+        tuple(Dense(np.zeros((1, 1)), np.zeros(1), name) for name in activations)
+    ).apply

@@ -53,7 +53,8 @@ def _matrix(node: Node, side: int) -> Use | None:
         return None
     matrix = node.inputs[side]
     other = node.inputs[1 - side]
-    pairs = sorted(zip(contracted[side], contracted[1 - side]))  # in the order of the parameter's axes
+    # in the order of the parameter's axes
+    pairs = sorted(zip(contracted[side], contracted[1 - side]))
     free = [k for k in range(len(other.shape)) if k not in contracted[1 - side]]
     positions = prod(other.shape[k] for k in free)
     inputs = prod(other.shape[k] for _, k in pairs)
@@ -61,7 +62,9 @@ def _matrix(node: Node, side: int) -> Use | None:
     order = (*free, *(k for _, k in pairs))
 
     def adjoints(delta: Any) -> Any:  # the axes of the left factor come first
-        return delta.reshape(outputs, positions).T if side == 0 else delta.reshape(positions, outputs)
+        return (
+            delta.reshape(outputs, positions).T if side == 0 else delta.reshape(positions, outputs)
+        )
 
     features = lambda x: x.transpose(order).reshape(positions, inputs)
     layout = ("matrix", matrix.shape, tuple(a for a, _ in pairs))
@@ -74,7 +77,11 @@ def _matrix(node: Node, side: int) -> Use | None:
 def unfolds(node: Node) -> bool:
     """One group, and no holes between the pixels (as a transposed convolution has them)."""
     p = node.params
-    return p["feature_group_count"] == 1 and p["batch_group_count"] == 1 and all(k == 1 for k in p["lhs_dilation"])
+    return (
+        p["feature_group_count"] == 1
+        and p["batch_group_count"] == 1
+        and all(k == 1 for k in p["lhs_dilation"])
+    )
 
 
 def _convolution(node: Node) -> Use:
@@ -90,7 +97,9 @@ def _convolution(node: Node) -> Use:
         return delta.transpose(_channels_last(out)).reshape(positions, outputs)
 
     layout = ("convolution", weight.shape, tuple(kernel))
-    return Use(node.inputs[0], result, positions, inputs, outputs, layout, partial(windows, node), adjoints)
+    return Use(
+        node.inputs[0], result, positions, inputs, outputs, layout, partial(windows, node), adjoints
+    )
 
 
 def windows(node: Node, x: Any) -> Any:
@@ -108,7 +117,9 @@ def windows(node: Node, x: Any) -> Any:
     for offset in product(*map(range, window)):
         first = [o * hole for o, hole in zip(offset, p["rhs_dilation"])]
         last = [a + (n - 1) * step + 1 for a, n, step in zip(first, pixels, steps)]
-        seen.append(jax.lax.slice(padded, (0, *first, 0), (images, *last, channels), (1, *steps, 1)))
+        seen.append(
+            jax.lax.slice(padded, (0, *first, 0), (images, *last, channels), (1, *steps, 1))
+        )
     return jnp.concatenate(seen, -1).reshape(-1, channels * len(seen))
 
 

@@ -28,10 +28,13 @@ def closed_form(layers: Architecture, x1: Any, x2: Any = None, *, memory: int = 
     one = _rows(x1, "x1")
     two = one if x2 is None else _rows(x2, "x2")
     if one.shape[1:] != two.shape[1:]:
-        raise UsageError("The inputs have different shapes.", got=f"{one.shape[1:]} and {two.shape[1:]}")
+        raise UsageError(
+            "The inputs have different shapes.", got=f"{one.shape[1:]} and {two.shape[1:]}"
+        )
     pairs = one.ndim > 2 and any(isinstance(layer, AveragePool) for layer in _flat(layers))
     pixels = int(np.prod(one.shape[1:-1]))
-    needed = 64 * len(one) * len(two) * pixels ** (2 if pairs else 1)  # about eight arrays of eight bytes a number
+    # about eight arrays of eight bytes a number
+    needed = 64 * len(one) * len(two) * pixels ** (2 if pairs else 1)
     if needed > memory:
         raise UsageError(
             "The covariances do not fit into the memory allowed.",
@@ -41,12 +44,16 @@ def closed_form(layers: Architecture, x1: Any, x2: Any = None, *, memory: int = 
     found = through(layers, _start(one, two, pairs))
     if found.grid:
         raise UsageError(
-            "The network ends in an image.", got="no Flatten or AveragePool", remedy="add one, then Dense()"
+            "The network ends in an image.",
+            got="no Flatten or AveragePool",
+            remedy="add one, then Dense()",
         )
     return found
 
 
-def fully_connected(activation: Any, depth: int, *, weight: float = 1.0, bias: float = 0.0) -> Architecture:
+def fully_connected(
+    activation: Any, depth: int, *, weight: float = 1.0, bias: float = 0.0
+) -> Architecture:
     """`depth` hidden layers with this activation and a linear output, every layer with the same variances."""
     dense = Dense(weight, bias)
     return (dense, *((Activation(activation), dense) * depth))
@@ -57,13 +64,19 @@ def _rows(x: Any, name: str) -> np.ndarray:
     if x.ndim < 2 or x.size == 0 or not np.isfinite(x).all():
         got = f"shape {x.shape}" + ("" if np.isfinite(x).all() else ", not all finite")
         raise UsageError(
-            f"{name} is an array of finite rows.", got=got, remedy="give (n, d) or (n, height, width, channels)"
+            f"{name} is an array of finite rows.",
+            got=got,
+            remedy="give (n, d) or (n, height, width, channels)",
         )
     return x
 
 
 def _flat(layers: Architecture) -> list[Layer]:
-    return [inner for layer in layers for inner in (_flat(layer.block) if isinstance(layer, Residual) else [layer])]
+    return [
+        inner
+        for layer in layers
+        for inner in (_flat(layer.block) if isinstance(layer, Residual) else [layer])
+    ]
 
 
 def _start(one: np.ndarray, two: np.ndarray, pairs: bool) -> Kernels:
@@ -89,9 +102,13 @@ def _start(one: np.ndarray, two: np.ndarray, pairs: bool) -> Kernels:
     return Kernels(nngp, np.zeros_like(nngp), own1, own2, grid, gap)
 
 
-def _pixel_gaps(a: np.ndarray, b: np.ndarray, own1: np.ndarray, own2: np.ndarray, nngp: np.ndarray) -> np.ndarray:
+def _pixel_gaps(
+    a: np.ndarray, b: np.ndarray, own1: np.ndarray, own2: np.ndarray, nngp: np.ndarray
+) -> np.ndarray:
     """The gaps of each pixel with the same one of another image; one channel has no angles."""
     if a.shape[-1] == 1:
         return np.zeros_like(nngp)
     pixels = range(a.shape[1])
-    return np.stack([gap_of_inputs(a[:, k], b[:, k], own1[:, k], own2[:, k], nngp[..., k]) for k in pixels], -1)
+    return np.stack(
+        [gap_of_inputs(a[:, k], b[:, k], own1[:, k], own2[:, k], nngp[..., k]) for k in pixels], -1
+    )

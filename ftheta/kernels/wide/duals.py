@@ -41,7 +41,10 @@ class Dual:
     own: Callable[[np.ndarray], Pair]
 
     def moments(
-        self, p: Float[np.ndarray, "*#shape"], q: Float[np.ndarray, "*#shape"], c: Float[np.ndarray, "*#shape"]
+        self,
+        p: Float[np.ndarray, "*#shape"],
+        q: Float[np.ndarray, "*#shape"],
+        c: Float[np.ndarray, "*#shape"],
     ) -> Pair:
         """The two expectations, from the covariance alone."""
         first, second, _ = self.through(p, q, c, gap_by_difference(p, q, c))
@@ -58,7 +61,11 @@ def dual(of: str | Scalar) -> Dual:
     if name in ACTIVATIONS:
         return _by_hermite(activation(name).function)
     known = ", ".join(sorted({*CLOSED, *ACTIVATIONS}))
-    raise UsageError("Unknown activation.", got=of, remedy=f"choose one of {known}, or give a scalar JAX function")
+    raise UsageError(
+        "Unknown activation.",
+        got=of,
+        remedy=f"choose one of {known}, or give a scalar JAX function",
+    )
 
 
 # -- closed forms --------------------------------------------------------------------------------
@@ -88,7 +95,9 @@ def _bent(leak: float) -> Dual:
         above = both * np.where(acute, away, gap) + one * size * (1 + kappa.k1)
         return values, both + one * kappa.k0, np.where(values >= 0, below, above)
 
-    return Dual(f"leak {leak:g}", through, lambda p: ((both + one) * p, np.full_like(p, both + one)))
+    return Dual(
+        f"leak {leak:g}", through, lambda p: ((both + one) * p, np.full_like(p, both + one))
+    )
 
 
 def _determinant(p: np.ndarray, q: np.ndarray, gap: np.ndarray) -> np.ndarray:
@@ -117,7 +126,8 @@ def _gelu_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) 
 
 def _sine_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray) -> Pair:
     """E sin u sin v and E cos u cos v, from the laws of u − v and u + v."""
-    near = np.exp(-((np.sqrt(p) - np.sqrt(q)) ** 2) / 2 - gap) / 2  # of the smaller variance of the two
+    # of the smaller variance of the two
+    near = np.exp(-((np.sqrt(p) - np.sqrt(q)) ** 2) / 2 - gap) / 2
     share = np.exp(-2 * np.abs(c))
     return np.sign(c) * near * -np.expm1(-2 * np.abs(c)), near * (1 + share)
 
@@ -126,7 +136,9 @@ def _square_moments(p: np.ndarray, q: np.ndarray, c: np.ndarray, gap: np.ndarray
     return p * q + 2 * c**2, 4 * c
 
 
-def _smooth(moments: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Pair], name: str) -> Dual:
+def _smooth(
+    moments: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], Pair], name: str
+) -> Dual:
     """An activation whose expectations are smooth in the covariance."""
     through = lambda p, q, c, gap: (*moments(p, q, c, gap), None)
     return Dual(name, through, lambda p: moments(p, p, p, np.zeros_like(p)))
@@ -216,7 +228,9 @@ def _by_hermite(sigma: Scalar) -> Dual:
     return Dual(getattr(sigma, "__name__", "activation"), through, own)
 
 
-def _mehler(left: _Expansion, right: _Expansion, rows: tuple, columns: tuple, rho: np.ndarray) -> np.ndarray:
+def _mehler(
+    left: _Expansion, right: _Expansion, rows: tuple, columns: tuple, rho: np.ndarray
+) -> np.ndarray:
     """Horner's scheme in ρ, for variances of the shapes `rows` and `columns`."""
     a = left.coefficients
     b = right.coefficients

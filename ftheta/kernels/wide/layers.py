@@ -38,7 +38,11 @@ class Kernels:
     @property
     def part(self) -> GaussianPart | None:
         """Variances, covariance and gap of each pair; None where the gap is not known."""
-        return None if self.gap is None else GaussianPart(self.own1[:, None], self.own2[None, :], self.nngp, self.gap)
+        return (
+            None
+            if self.gap is None
+            else GaussianPart(self.own1[:, None], self.own2[None, :], self.nngp, self.gap)
+        )
 
     @property
     def pairs(self) -> bool:
@@ -46,7 +50,9 @@ class Kernels:
         return self.nngp.ndim == 4
 
     def each(
-        self, covariance: Callable[[np.ndarray], np.ndarray], tangent: Callable[[np.ndarray], np.ndarray]
+        self,
+        covariance: Callable[[np.ndarray], np.ndarray],
+        tangent: Callable[[np.ndarray], np.ndarray],
     ) -> "Kernels":
         """`covariance` applied to the three covariances and `tangent` to the NTK."""
         nngp = covariance(self.nngp)
@@ -109,7 +115,10 @@ class Activation:
         new = replace(k, nngp=values, ntk=k.ntk * slopes, gap=None if k.pairs else after)
         if not k.pairs:
             return replace(new, own1=sigma.own(one)[0], own2=sigma.own(two)[0])
-        own1, own2 = (sigma.moments(v[:, :, None], v[:, None, :], o)[0] for v, o in ((one, k.own1), (two, k.own2)))
+        own1, own2 = (
+            sigma.moments(v[:, :, None], v[:, None, :], o)[0]
+            for v, o in ((one, k.own1), (two, k.own2))
+        )
         return replace(new, own1=own1, own2=own2)
 
 
@@ -123,12 +132,18 @@ class Residual:
         if not self.block or not isinstance(self.block[-1], Dense | Conv):
             got = type(self.block[-1]).__name__ if self.block else "an empty block"
             raise UsageError(
-                "A residual block ends in a Dense or Conv layer.", got=got, remedy="add Dense() at its end"
+                "A residual block ends in a Dense or Conv layer.",
+                got=got,
+                remedy="add Dense() at its end",
             )
         new = through(self.block, k)
         if new.grid != k.grid:
             got = f"images {k.grid} become {new.grid}"
-            raise UsageError("A residual block keeps the size of its images.", got=got, remedy="take stride 1 in it")
+            raise UsageError(
+                "A residual block keeps the size of its images.",
+                got=got,
+                remedy="take stride 1 in it",
+            )
         own1 = k.own1 + new.own1
         own2 = k.own2 + new.own2
         nngp = k.nngp + new.nngp
@@ -153,11 +168,15 @@ class Conv:
     def __call__(self, k: Kernels) -> Kernels:
         if not k.grid:
             raise UsageError(
-                "A convolution needs images.", got="vectors", remedy="give x of shape (n, height, width, channels)"
+                "A convolution needs images.",
+                got="vectors",
+                remedy="give x of shape (n, height, width, channels)",
             )
         if self.size < 1 or self.size % 2 == 0 or self.stride < 1:
             got = f"size {self.size}, stride {self.stride}"
-            raise UsageError("A window has an odd size and a positive stride.", got=got, remedy="take 1, 3, 5, …")
+            raise UsageError(
+                "A window has an odd size and a positive stride.", got=got, remedy="take 1, 3, 5, …"
+            )
         centres = [_centres(n, self.size, self.stride) for n in k.grid]
         window = lambda K: _window_mean(K, k.grid, k.pairs, self.size, self.padding)
         average = lambda K: self.weight * _pick(window(K), k.grid, k.pairs, centres)
@@ -186,11 +205,19 @@ class AveragePool:
             return replace(k.each(mean, mean), grid=())
         if not k.grid or self.size < 1 or any(n % self.size for n in k.grid):
             got = f"windows of {self.size}, images {k.grid}"
-            raise UsageError("Pools tile an image.", got=got, remedy="take a size that divides its height and width")
+            raise UsageError(
+                "Pools tile an image.",
+                got=got,
+                remedy="take a size that divides its height and width",
+            )
         small = tuple(n // self.size for n in k.grid)
         sides = [part for n in small * 2 for part in (n, self.size)]
         inside = tuple(range(1 - len(sides), 0, 2))
-        mean = lambda K: K.reshape(*K.shape[:-2], *sides).mean(inside).reshape(*K.shape[:-2], *(prod(small),) * 2)
+        mean = lambda K: (
+            K.reshape(*K.shape[:-2], *sides)
+            .mean(inside)
+            .reshape(*K.shape[:-2], *(prod(small),) * 2)
+        )
         return replace(k.each(mean, mean), grid=small)
 
 
@@ -201,7 +228,9 @@ class LayerNorm:
     def __call__(self, k: Kernels) -> Kernels:
         one, two = (np.sqrt(_variances(own, k.pairs)) for own in (k.own1, k.own2))
         if min(one.min(), two.min()) <= 0:
-            raise UsageError("Nothing to normalise.", got="an input of size 0", remedy="add a bias before it")
+            raise UsageError(
+                "Nothing to normalise.", got="an input of size 0", remedy="add a bias before it"
+            )
         rows = one[:, None]
         columns = two[None, :]
         if not k.pairs:
@@ -211,7 +240,9 @@ class LayerNorm:
             ones2 = np.ones_like(two)
             return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=ones1, own2=ones2, gap=gap)
         size = rows[..., :, None] * columns[..., None, :]
-        own1, own2 = (own / (s[:, :, None] * s[:, None, :]) for own, s in ((k.own1, one), (k.own2, two)))
+        own1, own2 = (
+            own / (s[:, :, None] * s[:, None, :]) for own, s in ((k.own1, one), (k.own2, two))
+        )
         return replace(k, nngp=k.nngp / size, ntk=k.ntk / size, own1=own1, own2=own2)
 
 
@@ -230,7 +261,9 @@ def _variances(own: np.ndarray, pairs: bool) -> np.ndarray:
     return np.diagonal(own, axis1=-2, axis2=-1) if pairs else own
 
 
-def _window_mean(K: np.ndarray, grid: tuple[int, ...], pairs: bool, size: int, padding: str) -> np.ndarray:
+def _window_mean(
+    K: np.ndarray, grid: tuple[int, ...], pairs: bool, size: int, padding: str
+) -> np.ndarray:
     """The mean over the window of covariances whose pixels, both of them, are moved by the same offset."""
     front = K.ndim - (2 if pairs else 1)
     unfolded = K.reshape(*K.shape[:front], *(grid * (2 if pairs else 1)))
@@ -240,7 +273,10 @@ def _window_mean(K: np.ndarray, grid: tuple[int, ...], pairs: bool, size: int, p
     edges = [(0, 0)] * front + [(half, half)] * len(axes)
     padded = np.pad(unfolded, edges, mode="wrap" if padding == "circular" else "constant")
     for offset in np.ndindex(*(size,) * len(grid)):
-        window = [slice(o, o + n) for o, n in zip(offset * (len(axes) // len(grid)), unfolded.shape[front:])]
+        window = [
+            slice(o, o + n)
+            for o, n in zip(offset * (len(axes) // len(grid)), unfolded.shape[front:])
+        ]
         total += padded[(..., *window)]
     return (total / size ** len(grid)).reshape(K.shape)
 

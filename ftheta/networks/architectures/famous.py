@@ -33,7 +33,11 @@ def alexnet(grouped: bool = True) -> Stack:
         *_conv_relu(3, 256, g),
         Pool(kernel=3, stride=2),
     )
-    return Stack("AlexNet" + ("" if grouped else ", ungrouped"), (*features, *_classifier(4096, 4096)), (3, 227, 227))
+    return Stack(
+        "AlexNet" + ("" if grouped else ", ungrouped"),
+        (*features, *_classifier(4096, 4096)),
+        (3, 227, 227),
+    )
 
 
 def vgg16() -> Stack:
@@ -70,14 +74,25 @@ def unet(classes: int = 2) -> Stack:
 
 def gpt1() -> Stack:
     """Twelve blocks of width 768 with twelve heads, 512 places, 40,478 words; normalised after each sum."""
-    block = (Residual((Attention(12),)), LayerNorm(), Residual((Dense(3072), GELU(), Dense(768))), LayerNorm())
+    block = (
+        Residual((Attention(12),)),
+        LayerNorm(),
+        Residual((Dense(3072), GELU(), Dense(768))),
+        LayerNorm(),
+    )
     return Stack("GPT-1", (Embedding(40_478, 768, 512), *block * 12), (512,))
 
 
-def small_cnn(channels: tuple[int, ...] = (8, 16), side: int = 32, inputs: int = 1, classes: int = 10) -> Stack:
+def small_cnn(
+    channels: tuple[int, ...] = (8, 16), side: int = 32, inputs: int = 1, classes: int = 10
+) -> Stack:
     """Convolution, ReLU and pooling, again and again, then a dense layer."""
     features = chain(*((*_conv_relu(3, c), Pool(kernel=2, stride=2)) for c in channels))
-    return Stack(f"CNN {'-'.join(map(str, channels))}", (*features, Flatten(), Dense(classes)), (inputs, side, side))
+    return Stack(
+        f"CNN {'-'.join(map(str, channels))}",
+        (*features, Flatten(), Dense(classes)),
+        (inputs, side, side),
+    )
 
 
 def _conv_relu(kernel: int, channels: int, groups: int = 1) -> Layers:
@@ -85,7 +100,10 @@ def _conv_relu(kernel: int, channels: int, groups: int = 1) -> Layers:
 
 
 def _conv_norm(kernel: int, channels: int, stride: int, padding: int) -> Layers:
-    return (Conv(kernel=kernel, stride=stride, padding=padding, channels=channels, bias=False), Norm())
+    return (
+        Conv(kernel=kernel, stride=stride, padding=padding, channels=channels, bias=False),
+        Norm(),
+    )
 
 
 def _double(channels: int) -> Layers:

@@ -14,7 +14,11 @@ from .stack import Stack
 MOST_MOSAICS = 6
 MOST_TILES = 16
 MOST_SIDE = 64  # pixels of a tile; larger maps are thinned out
-_MAPS = {"conv_general_dilated": "convolution", "reduce_window_max": "max pool", "reduce_window_sum": "mean pool"}
+_MAPS = {
+    "conv_general_dilated": "convolution",
+    "reduce_window_max": "max pool",
+    "reduce_window_sum": "mean pool",
+}
 _LABELS = {"relu": "ReLU", "gelu": "GELU", "silu": "SiLU"}
 
 
@@ -26,7 +30,9 @@ def picture(kind: str, side: int) -> np.ndarray:
     if kind == "squares":
         return ((np.floor(3 * x) + np.floor(3 * y)) % 2 + (np.maximum(abs(x), abs(y)) < 0.5)) / 2
     disc = 1 / (1 + np.exp(24 * (np.hypot(x - 0.15, y + 0.1) - 0.5)))
-    return 0.15 * (x + 1) + 0.7 * disc * (1 - 0.5 * ((np.hypot(x, y - 0.1) < 0.22) | (abs(x + y) < 0.08)))
+    return 0.15 * (x + 1) + 0.7 * disc * (
+        1 - 0.5 * ((np.hypot(x, y - 0.1) < 0.22) | (abs(x + y) < 0.08))
+    )
 
 
 PICTURES = ("disc", "stripes", "squares")
@@ -53,7 +59,9 @@ def maps_of_table(stack: Stack, params: Any, x: np.ndarray) -> tuple[Maps, np.nd
     return [(name, a) for name, a in named if a.ndim == 3], named[-1][1]
 
 
-def maps_of_program(f: Callable[[Any, Any], Any], params: Any, x: np.ndarray) -> tuple[Maps, np.ndarray]:
+def maps_of_program(
+    f: Callable[[Any, Any], Any], params: Any, x: np.ndarray
+) -> tuple[Maps, np.ndarray]:
     """The same of any network, read off its graph: convolutions, activations and pools; and its output."""
     graph = trace(f, params, jax.ShapeDtypeStruct(x.shape, np.float64))
     seen = every(graph)(params, x)
@@ -69,7 +77,11 @@ def maps_of_program(f: Callable[[Any, Any], Any], params: Any, x: np.ndarray) ->
 def apart(a: np.ndarray, b: np.ndarray) -> float:
     """The largest difference; entries that are not finite differ unless they are the same."""
     different = ~((a == b) | (np.isnan(a) & np.isnan(b)))
-    return float(np.nan_to_num(np.abs(a[different] - b[different]), nan=np.inf, posinf=np.inf).max(initial=0.0))
+    return float(
+        np.nan_to_num(np.abs(a[different] - b[different]), nan=np.inf, posinf=np.inf).max(
+            initial=0.0
+        )
+    )
 
 
 def _channels_first(a: np.ndarray) -> np.ndarray:

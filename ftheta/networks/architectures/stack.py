@@ -11,7 +11,14 @@ import numpy as np
 
 from ftheta.logic.errors import UsageError
 from ftheta.logic.table import Table
-from ftheta.networks.layers.branches import Residual, Skip, apply_layers, seen_through, shapes_through, weighted_layers
+from ftheta.networks.layers.branches import (
+    Residual,
+    Skip,
+    apply_layers,
+    seen_through,
+    shapes_through,
+    weighted_layers,
+)
 from ftheta.networks.layers.grids import Conv, UpConv, Window
 from ftheta.networks.layers.layer import Dense, Layer, Shape, Whole
 from ftheta.networks.layers.tokens import Embedding
@@ -43,7 +50,11 @@ class Stack:
 
     def __post_init__(self) -> None:
         if not self.layers or min(self.input_shape, default=0) < 1:
-            raise UsageError("An architecture has layers and an input.", where=self.name, got=f"{self.input_shape}")
+            raise UsageError(
+                "An architecture has layers and an input.",
+                where=self.name,
+                got=f"{self.input_shape}",
+            )
 
     @cached_property
     def shapes(self) -> list[Shape]:
@@ -75,13 +86,17 @@ class Stack:
         with jax.enable_x64(True):
             for layer, arrays in zip(self.layers, self.arrays):
                 x = jax.ShapeDtypeStruct(shape, np.float64)
-                shape = jax.eval_shape(lambda p, x, layer=layer: layer(p, x, self.circular), arrays, x).shape
+                shape = jax.eval_shape(
+                    lambda p, x, layer=layer: layer(p, x, self.circular), arrays, x
+                ).shape
                 found.append(shape)
         return sum(prod(leaf.shape) for leaf in jax.tree.leaves(self.arrays)), found
 
     def seen(self, layer: int, lo: int, hi: int | None = None) -> tuple[int, int]:
         """The places of the input that the outputs `lo` to `hi` of a layer (counted from 1) can depend on."""
-        return seen_through(self.layers[:layer], self.shapes[: layer + 1], lo, lo if hi is None else hi)
+        return seen_through(
+            self.layers[:layer], self.shapes[: layer + 1], lo, lo if hi is None else hi
+        )
 
     def field(self, layer: int | None = None) -> int:
         """The receptive field of the middle output of a layer (the last grid, if none is named)."""
@@ -95,7 +110,9 @@ class Stack:
     @property
     def last_grid(self) -> int:
         """The number of layers before the first that sees everything."""
-        return next((k for k, layer in enumerate(self.layers) if isinstance(layer, Whole)), len(self.layers))
+        return next(
+            (k for k, layer in enumerate(self.layers) if isinstance(layer, Whole)), len(self.layers)
+        )
 
     def _middle(self, layer: int | None) -> tuple[int, int]:
         layer = self.last_grid if layer is None else layer
@@ -107,14 +124,28 @@ class Stack:
 
     def _rows(self) -> Iterator[Row]:
         for k, (layer, shape) in enumerate(zip(self.layers, self.shapes), 1):
-            grid = k <= self.last_grid and len(self.shapes[k]) > 1 and not isinstance(self.layers[0], Embedding)
+            grid = (
+                k <= self.last_grid
+                and len(self.shapes[k]) > 1
+                and not isinstance(self.layers[0], Embedding)
+            )
             field, jump = (self.field(k), self.jump(k)) if grid else (0, 0.0)
             after = self.shapes[k]
-            yield Row(layer.name, after, layer.count(shape), layer.products(shape, self.circular), field, jump)
+            yield Row(
+                layer.name,
+                after,
+                layer.count(shape),
+                layer.products(shape, self.circular),
+                field,
+                jump,
+            )
 
     def table(self) -> Table:
         columns = ("layer", "output", "parameters", "multiplications", "receptive field", "jump")
-        rows = [(r.name, "×".join(map(str, r.shape)), r.parameters, r.products, r.field, r.jump) for r in self.rows()]
+        rows = [
+            (r.name, "×".join(map(str, r.shape)), r.parameters, r.products, r.field, r.jump)
+            for r in self.rows()
+        ]
         return Table(f"{self.name}, layer by layer", columns, tuple(rows))
 
     def initial(self, rng: np.random.Generator) -> list[Any]:
@@ -185,7 +216,11 @@ def _thin_layer(layer: Layer) -> Layer:
     if isinstance(layer, Conv):
         return replace(layer, channels=1, groups=1)
     if isinstance(layer, Residual):
-        return Residual(tuple(map(_thin_layer, layer.main)), tuple(map(_thin_layer, layer.shortcut)))
+        return Residual(
+            tuple(map(_thin_layer, layer.main)), tuple(map(_thin_layer, layer.shortcut))
+        )
     if isinstance(layer, Dense | UpConv | Skip):
-        raise UsageError("This architecture is no chain of windows and residual blocks.", got=layer.name)
+        raise UsageError(
+            "This architecture is no chain of windows and residual blocks.", got=layer.name
+        )
     return layer

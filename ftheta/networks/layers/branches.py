@@ -19,7 +19,9 @@ def shapes_through(layers: tuple[Layer, ...], shape: Shape, circular: bool = Fal
     return found
 
 
-def seen_through(layers: tuple[Layer, ...], shapes: list[Shape], lo: int, hi: int) -> tuple[int, int]:
+def seen_through(
+    layers: tuple[Layer, ...], shapes: list[Shape], lo: int, hi: int
+) -> tuple[int, int]:
     """The places of the input that the outputs from `lo` to `hi` along an axis depend on."""
     for layer, shape in zip(reversed(layers), reversed(shapes[:-1])):
         lo, hi = layer.seen(shape, lo, hi)
@@ -55,11 +57,15 @@ class Residual(Layer):
         return prod(layer.step for layer in self.main)
 
     def out(self, shape: Shape, circular: bool = False) -> Shape:
-        one, other = (shapes_through(way, shape, circular)[-1] for way in (self.main, self.shortcut))
+        one, other = (
+            shapes_through(way, shape, circular)[-1] for way in (self.main, self.shortcut)
+        )
         if one != other:
             got = f"{one} + {other}"
             raise UsageError(
-                "The two ways of a residual block give different shapes.", got=got, remedy="give a shortcut"
+                "The two ways of a residual block give different shapes.",
+                got=got,
+                remedy="give a shortcut",
             )
         return one
 
@@ -73,7 +79,10 @@ class Residual(Layer):
         return sum(_count_products(way, shape, circular) for way in (self.main, self.shortcut))
 
     def seen(self, shape: Shape, lo: int, hi: int) -> tuple[int, int]:
-        ways = [seen_through(way, shapes_through(way, shape), lo, hi) for way in (self.main, self.shortcut)]
+        ways = [
+            seen_through(way, shapes_through(way, shape), lo, hi)
+            for way in (self.main, self.shortcut)
+        ]
         return min(a for a, _ in ways), max(b for _, b in ways)
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
@@ -129,4 +138,7 @@ def _count_entries(layers: tuple[Layer, ...], shape: Shape) -> int:
 
 
 def _count_products(layers: tuple[Layer, ...], shape: Shape, circular: bool) -> int:
-    return sum(layer.products(s, circular) for layer, s in zip(layers, shapes_through(layers, shape, circular)))
+    return sum(
+        layer.products(s, circular)
+        for layer, s in zip(layers, shapes_through(layers, shape, circular))
+    )

@@ -100,7 +100,9 @@ class ConvexPotential(Whole):
     def back(self, params: Any) -> Any:
         r"""$-\frac2{\|W\|^2}W^\top$."""
         weight = jnp.asarray(params["weight"])
-        return (-2 / jnp.maximum(estimate_norm(weight) ** 2, jnp.finfo(weight.dtype).tiny) * weight).T
+        return (
+            -2 / jnp.maximum(estimate_norm(weight) ** 2, jnp.finfo(weight.dtype).tiny) * weight
+        ).T
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
         inner = jnp.maximum(x @ params["weight"].T + params["bias"], 0)

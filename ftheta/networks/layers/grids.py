@@ -60,7 +60,11 @@ class Window(Layer):
                 got=f"length {n}, padding {self.padding}, window {self.kernel}",
                 remedy="take a larger input, more padding, or fewer strides before",
             )
-        return n // self.stride if circular else (n + 2 * self.padding - self.kernel) // self.stride + 1
+        return (
+            n // self.stride
+            if circular
+            else (n + 2 * self.padding - self.kernel) // self.stride + 1
+        )
 
     def _slid(self, x: Any, circular: bool) -> tuple[Any, Windows]:
         """The input with a batch axis, wrapped around where it is a ring, and the windows on it."""
@@ -84,7 +88,9 @@ class Conv(Window):
 
     @property
     def name(self) -> str:
-        return f"conv {self.kernel}×{self.kernel}" + (f", stride {self.stride}" if self.stride > 1 else "")
+        return f"conv {self.kernel}×{self.kernel}" + (
+            f", stride {self.stride}" if self.stride > 1 else ""
+        )
 
     def channels_out(self, shape: Shape) -> int:
         if shape[0] % self.groups or self.channels % self.groups:
@@ -93,11 +99,17 @@ class Conv(Window):
         return self.channels
 
     def count(self, shape: Shape) -> int:
-        return self.channels * (shape[0] // self.groups * self.kernel ** (len(shape) - 1) + self.bias)
+        return self.channels * (
+            shape[0] // self.groups * self.kernel ** (len(shape) - 1) + self.bias
+        )
 
     def arrays(self, shape: Shape) -> Any:
         weight = (self.channels, shape[0] // self.groups, *[self.kernel] * (len(shape) - 1))
-        return array_shapes(weight=weight, bias=(self.channels,)) if self.bias else array_shapes(weight=weight)
+        return (
+            array_shapes(weight=weight, bias=(self.channels,))
+            if self.bias
+            else array_shapes(weight=weight)
+        )
 
     def products(self, shape: Shape, circular: bool = False) -> int:
         per_output = shape[0] // self.groups * self.kernel ** (len(shape) - 1)
@@ -120,7 +132,9 @@ class Pool(Window):
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
         x, windows = self._slid(x, circular)
-        return (average_pool(x, windows, count_padding=True) if self.mean else max_pool(x, windows))[0]
+        return (
+            average_pool(x, windows, count_padding=True) if self.mean else max_pool(x, windows)
+        )[0]
 
 
 @dataclass(frozen=True)
@@ -147,7 +161,10 @@ class UpConv(Layer):
         return self.channels * (shape[0] * self.kernel ** (len(shape) - 1) + 1)
 
     def arrays(self, shape: Shape) -> Any:
-        return array_shapes(weight=(shape[0], self.channels, *[self.kernel] * (len(shape) - 1)), bias=(self.channels,))
+        return array_shapes(
+            weight=(shape[0], self.channels, *[self.kernel] * (len(shape) - 1)),
+            bias=(self.channels,),
+        )
 
     def products(self, shape: Shape, circular: bool = False) -> int:
         return prod(shape) * self.channels * self.kernel ** (len(shape) - 1)
@@ -158,7 +175,9 @@ class UpConv(Layer):
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
         d = x.ndim - 1
         windows = Windows((self.kernel,) * d, (self.stride,) * d, (1,) * d, ((0, 0),) * d)
-        return convolve_transposed(x[None], params["weight"], params["bias"], windows, 1, (0,) * d)[0]
+        return convolve_transposed(x[None], params["weight"], params["bias"], windows, 1, (0,) * d)[
+            0
+        ]
 
 
 @dataclass(frozen=True)

@@ -35,14 +35,18 @@ class Embedding(Layer):
     def out(self, shape: Shape, circular: bool = False) -> Shape:
         if shape[0] > self.context:
             got = f"{shape[0]} tokens, context {self.context}"
-            raise UsageError("The sequence is longer than the context.", got=got, remedy="give fewer tokens")
+            raise UsageError(
+                "The sequence is longer than the context.", got=got, remedy="give fewer tokens"
+            )
         return (shape[0], self.width)
 
     def count(self, shape: Shape) -> int:
         return (self.vocabulary + self.context) * self.width
 
     def arrays(self, shape: Shape) -> Any:
-        return array_shapes(tokens=(self.vocabulary, self.width), positions=(self.context, self.width))
+        return array_shapes(
+            tokens=(self.vocabulary, self.width), positions=(self.context, self.width)
+        )
 
     def __call__(self, params: Any, x: Any, circular: bool = False) -> Any:
         words = jnp.asarray(params["tokens"])[jnp.asarray(x).astype(jnp.int32)]
@@ -107,7 +111,9 @@ class Attention(Whole):
         n, d = x.shape
         maps = self._maps(x.shape)
         apply = lambda name, y: maps[name](params[name], y)
-        q, k, v = apply(PROJECTED, x).reshape(n, 3, self.heads, d // self.heads).transpose(1, 2, 0, 3)
+        q, k, v = (
+            apply(PROJECTED, x).reshape(n, 3, self.heads, d // self.heads).transpose(1, 2, 0, 3)
+        )
         weights = attention_weights(q, k, np.tri(n, dtype=bool) if self.causal else None)
         return apply(JOINED, (weights @ v).transpose(1, 0, 2).reshape(n, d)), weights
 
@@ -118,5 +124,7 @@ class Attention(Whole):
         """Of tokens of this width."""
         d = shape[-1]
         if d % self.heads:
-            raise UsageError("The heads do not divide the width.", got=f"width {d}, {self.heads} heads")
+            raise UsageError(
+                "The heads do not divide the width.", got=f"width {d}, {self.heads} heads"
+            )
         return {PROJECTED: Dense(3 * d), JOINED: Dense(d)}

@@ -36,7 +36,11 @@ class Onnx:
         if node.domain:
             return []
         rules = _rules()
-        return None if node.op in rules else difflib.get_close_matches(node.op[:60], rules, n=2, cutoff=0.75)
+        return (
+            None
+            if node.op in rules
+            else difflib.get_close_matches(node.op[:60], rules, n=2, cutoff=0.75)
+        )
 
     def nests(self, node: Node) -> bool:
         return node.op in CONTROL

@@ -10,7 +10,14 @@ import numpy as np
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.programs.node import MAX_NODES, Node, Port, ensure_order
 from ftheta.networks.programs.program import Program
-from ftheta.networks.reading import MAX_BYTES, Allowance, Malformed, read_bytes, to_analysis_type, unpack_gzip
+from ftheta.networks.reading import (
+    MAX_BYTES,
+    Allowance,
+    Malformed,
+    read_bytes,
+    to_analysis_type,
+    unpack_gzip,
+)
 
 from .dialect import Onnx
 from .schema import MODEL
@@ -26,14 +33,19 @@ OPSETS = range(7, 29)
 
 
 def read(
-    path: Path, *, until: str | None = None, shape: tuple[int, ...] | None = None, keeps_inputs: bool = False
+    path: Path,
+    *,
+    until: str | None = None,
+    shape: tuple[int, ...] | None = None,
+    keeps_inputs: bool = False,
 ) -> "Imported":
     """The network in an `.onnx` or `.onnx.gz` file, up to the node or tensor `until`.
 
     `shape` is that of one input, without the batch axis; it is needed where the file leaves lengths open. With
     `keeps_inputs`, those that the output does not depend on are inputs of the network all the same.
     """
-    from ftheta.networks.programs.importing import import_program  # needs JAX, which reading alone does not
+    # needs JAX, which reading alone does not
+    from ftheta.networks.programs.importing import import_program
 
     return import_program(read_model(path).until(until), shape, keeps_inputs=keeps_inputs)
 
@@ -51,10 +63,14 @@ def _unpack_file(path: Path) -> bytes:
     try:
         return unpack_gzip(path, MAX_BYTES)
     except (OSError, EOFError, zlib.error) as error:
-        raise SubjectError("The file cannot be unpacked.", where=str(path), got=f"{error}") from error
+        raise SubjectError(
+            "The file cannot be unpacked.", where=str(path), got=f"{error}"
+        ) from error
 
 
-def parse(data: bytes, where: str, folder: Path | None = None, packed: int | None = None) -> Program:
+def parse(
+    data: bytes, where: str, folder: Path | None = None, packed: int | None = None
+) -> Program:
     """The model in the bytes of an ONNX file.
 
     `folder` is where its external data may be, `packed` the size of the file if it was packed.
@@ -78,16 +94,29 @@ def _model(message: Mapping[str, Any], where: str, external: ExternalData) -> Pr
     graph = message["graph"]
     opset = _opset(message, where)
     if len(graph["node"]) > MAX_NODES:
-        raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(graph['node']):,}")
+        raise SubjectError(
+            "The graph has more nodes than is allowed.", where=where, got=f"{len(graph['node']):,}"
+        )
     if graph["sparse_initializer"]:
-        raise SubjectError("Sparse weights are not read.", where=where, remedy="export the network with dense weights")
-    weights = {t["name"]: to_analysis_type(array_of(t, external, where)) for t in graph["initializer"]}
+        raise SubjectError(
+            "Sparse weights are not read.",
+            where=where,
+            remedy="export the network with dense weights",
+        )
+    weights = {
+        t["name"]: to_analysis_type(array_of(t, external, where)) for t in graph["initializer"]
+    }
     nodes = [_node(node, external, where) for node in graph["node"]]
-    constants = {n.outputs[0]: _constant(n, where) for n in nodes if n.op == "Constant" and n.outputs and not n.domain}
+    constants = {
+        n.outputs[0]: _constant(n, where)
+        for n in nodes
+        if n.op == "Constant" and n.outputs and not n.domain
+    }
     inputs = tuple(_port(port) for port in graph["input"] if port["name"] not in weights)
     others = tuple(node for node in nodes if not (node.op == "Constant" and not node.domain))
     ensure_order(others, {"", *weights, *constants, *(port.name for port in inputs)})
-    weights = {**{k: v for k, v in constants.items() if v.size > 1}, **weights}  # an array is learnt, a number is not
+    # an array is learnt, a number is not
+    weights = {**{k: v for k, v in constants.items() if v.size > 1}, **weights}
     numbers = {k: v for k, v in constants.items() if k not in weights}
     outputs = tuple(_port(port) for port in graph["output"])
     return Program(where, Onnx(opset), others, weights, numbers, inputs, outputs)
@@ -109,7 +138,14 @@ def _node(node: Mapping[str, Any], external: ExternalData, where: str) -> Node:
     domain = "" if node["domain"] == "ai.onnx" else node["domain"]
     place = f"{where}, node {node['name'] or node['op_type']}"
     attributes = {a["name"]: _attribute(a, external, place) for a in node["attribute"]}
-    return Node(node["op_type"], tuple(node["input"]), tuple(node["output"]), attributes, node["name"], domain)
+    return Node(
+        node["op_type"],
+        tuple(node["input"]),
+        tuple(node["output"]),
+        attributes,
+        node["name"],
+        domain,
+    )
 
 
 _KINDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
@@ -127,7 +163,11 @@ def _constant(node: Node, where: str) -> np.ndarray:
     for key in ("value", "value_float", "value_floats", "value_int", "value_ints"):
         if node.attributes.get(key) is not None:
             return to_analysis_type(np.asarray(node.attributes[key]))
-    raise SubjectError("A constant of this kind is not read.", where=f"{where}, {node.label}", got=[*node.attributes])
+    raise SubjectError(
+        "A constant of this kind is not read.",
+        where=f"{where}, {node.label}",
+        got=[*node.attributes],
+    )
 
 
 def _port(port: Mapping[str, Any]) -> Port:

@@ -31,7 +31,15 @@ DTYPES: Mapping[int, Any] = {
 REFUSED = {8: "string", 14: "complex64", 15: "complex128"} | {
     17 + i: name
     for i, name in enumerate(
-        ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1")
+        (
+            "float8e4m3fn",
+            "float8e4m3fnuz",
+            "float8e5m2",
+            "float8e5m2fnuz",
+            "uint4",
+            "int4",
+            "float4e2m1",
+        )
     )
 }
 REAL = frozenset((1, 10, 11, 16))
@@ -54,7 +62,9 @@ class ExternalData:
         """`size` bytes of the file that the entries name; paths out of the folder, also by links, are refused."""
         location = entries.get("location", "")
         if self.folder is None or not location:
-            raise SubjectError("The tensor has no data.", where=where, got="external data without a file")
+            raise SubjectError(
+                "The tensor has no data.", where=where, got="external data without a file"
+            )
         folder = self.folder.resolve()
         path = (folder / location).resolve()
         if Path(location).is_absolute() or not path.is_relative_to(folder) or "\0" in location:
@@ -69,7 +79,9 @@ class ExternalData:
         start = _whole(entries, "offset", 0)
         length = _whole(entries, "length", size)
         if length != size or start + size > path.stat().st_size:
-            raise Malformed(f"{where}: external data of {length:,} bytes at {start:,} for a tensor of {size:,} bytes")
+            raise Malformed(
+                f"{where}: external data of {length:,} bytes at {start:,} for a tensor of {size:,} bytes"
+            )
         with path.open("rb") as file:
             file.seek(start)
             return file.read(size)
@@ -96,7 +108,9 @@ def array_of(tensor: Mapping[str, Any], external: ExternalData, where: str) -> n
         flat = np.frombuffer(external.read(entries, size, where), dtype)
     elif len(tensor["raw_data"]) or size == 0:
         if len(tensor["raw_data"]) != size:
-            raise Malformed(f"{where}: {len(tensor['raw_data']):,} bytes for a tensor of {size:,} bytes")
+            raise Malformed(
+                f"{where}: {len(tensor['raw_data']):,} bytes for a tensor of {size:,} bytes"
+            )
         flat = np.frombuffer(tensor["raw_data"], dtype)
     else:
         flat = _read_typed_list(tensor, dtype)
@@ -111,7 +125,9 @@ def _read_typed_list(tensor: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
         return _join_parts(tensor["float_data" if dtype == np.float32 else "double_data"], dtype)
     if dtype.itemsize == 2 and dtype.kind not in "iu":
         return _join_parts(tensor["int32_data"], np.int64).astype(np.uint16).view(dtype)
-    key = {"<i8": "int64_data", "<u8": "uint64_data", "<u4": "uint64_data"}.get(dtype.str, "int32_data")
+    key = {"<i8": "int64_data", "<u8": "uint64_data", "<u4": "uint64_data"}.get(
+        dtype.str, "int32_data"
+    )
     return _join_parts(tensor[key], np.int64).astype(dtype)
 
 

@@ -38,7 +38,9 @@ class Field:
     def empty(self) -> Any:
         if self.many:
             return []
-        return {"int": 0, "float": 0.0, "double": 0.0, "bytes": b"", "text": ""}.get(str(self.holds))
+        return {"int": 0, "float": 0.0, "double": 0.0, "bytes": b"", "text": ""}.get(
+            str(self.holds)
+        )
 
 
 Schema = Mapping[int, Field]

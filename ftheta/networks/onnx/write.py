@@ -30,7 +30,9 @@ class _Sheet:
 
     def __init__(self, precision: Precision) -> None:
         if precision not in _TYPES:
-            raise UsageError("Unknown precision.", got=precision, remedy=f"choose one of {', '.join(_TYPES)}")
+            raise UsageError(
+                "Unknown precision.", got=precision, remedy=f"choose one of {', '.join(_TYPES)}"
+            )
         self.type, self.dtype = _TYPES[precision]
         self.nodes: list[dict[str, Any]] = []
         self.tensors: list[dict[str, Any]] = []
@@ -39,19 +41,34 @@ class _Sheet:
         with np.errstate(over="ignore"):
             data = np.ascontiguousarray(array, self.dtype)
         if not np.isfinite(data).all():
-            raise SubjectError("A weight does not fit the precision.", where=name, got=self.dtype, remedy="use float64")
+            raise SubjectError(
+                "A weight does not fit the precision.",
+                where=name,
+                got=self.dtype,
+                remedy="use float64",
+            )
         return self._tensor(name, data, self.type)
 
     def mask(self, name: str, array: np.ndarray) -> str:
         return self._tensor(name, np.ascontiguousarray(array, np.bool_), _TRUTH)
 
     def _tensor(self, name: str, data: np.ndarray, kind: int) -> str:
-        self.tensors.append({"dims": data.shape, "data_type": kind, "name": name, "raw_data": data.tobytes()})
+        self.tensors.append(
+            {"dims": data.shape, "data_type": kind, "name": name, "raw_data": data.tobytes()}
+        )
         return name
 
     def node(self, op: str, inputs: Sequence[str], output: str, **whole: int) -> str:
         attributes = [{"name": k, "i": v, "type": 2} for k, v in whole.items()]
-        self.nodes.append({"input": inputs, "output": [output], "name": output, "op_type": op, "attribute": attributes})
+        self.nodes.append(
+            {
+                "input": inputs,
+                "output": [output],
+                "name": output,
+                "op_type": op,
+                "attribute": attributes,
+            }
+        )
         return output
 
     def affine(self, i: int, x: str, weight: Any, bias: np.ndarray | None) -> str:
@@ -67,7 +84,11 @@ class _Sheet:
         if isinstance(spelling, float):
             return self.numbers(f"{output}_number", np.array(spelling))
         op, *arguments = spelling
-        return self.node(op, [self.write_spelling(a, z, f"{output}_{k}") for k, a in enumerate(arguments)], output)
+        return self.node(
+            op,
+            [self.write_spelling(a, z, f"{output}_{k}") for k, a in enumerate(arguments)],
+            output,
+        )
 
     def flat(self, shape: Shape) -> str:
         """The input as a row of numbers."""
@@ -80,7 +101,10 @@ class _Sheet:
             target = self._tensor("output_shape", np.array([-1, *shapes[1]], np.int64), _WHOLE)
             self.node("Reshape", [output, target], "output")
         graph = {"node": self.nodes, "name": name, "initializer": self.tensors}
-        graph |= {"input": [self._port("input", shapes[0])], "output": [self._port("output", shapes[1])]}
+        graph |= {
+            "input": [self._port("input", shapes[0])],
+            "output": [self._port("output", shapes[1])],
+        }
         model = {"ir_version": IR_VERSION, "producer_name": "ftheta", "graph": graph}
         return encode(MODEL, model | {"opset_import": [{"domain": "", "version": OPSET}]})
 
@@ -99,11 +123,15 @@ def layers_to_bytes(layers: Description | ScaledLayers, precision: Precision = "
     description = layers.layers if isinstance(layers, ScaledLayers) else layers
     steps = layers.scaling.steps if isinstance(layers, ScaledLayers) else ()
     for k, (operation, constant) in enumerate(steps):
-        x = sheet.node(operation.capitalize(), [x, sheet.numbers(f"scaling{k}", constant)], f"scaled{k}")
+        x = sheet.node(
+            operation.capitalize(), [x, sheet.numbers(f"scaling{k}", constant)], f"scaled{k}"
+        )
     for i, layer in enumerate(description.layers):
         x = sheet.affine(i, x, layer.weight, layer.bias if layer.has_bias else None)
         if layer.activation != "identity":
-            x = sheet.write_spelling(SPELLINGS[layer.activation.lower().replace("_", "-")], x, f"{layer.activation}{i}")
+            x = sheet.write_spelling(
+                SPELLINGS[layer.activation.lower().replace("_", "-")], x, f"{layer.activation}{i}"
+            )
     widths = description.widths
     return sheet.bytes("network", (widths[:1], widths[-1:]), x)
 
@@ -129,12 +157,17 @@ def steps_to_bytes(
     return sheet.bytes("relu_steps", shapes, x)
 
 
-def to_bytes(net: Any, precision: Precision = "float64", shapes: tuple[Shape, Shape] | None = None) -> bytes:
+def to_bytes(
+    net: Any, precision: Precision = "float64", shapes: tuple[Shape, Shape] | None = None
+) -> bytes:
     """The ONNX file of a list of layers, or of anything with `steps` of a normal form; float64 keeps every number."""
     if isinstance(net, (Description, ScaledLayers)):
         return layers_to_bytes(net, precision)
-    _ensure_fits(4 * sum(prod(step.matrix.shape) for step in net.steps))  # before sparse matrices are filled in
-    return steps_to_bytes([(step.dense(), step.offset, step.rectified) for step in net.steps], precision, shapes)
+    # before sparse matrices are filled in
+    _ensure_fits(4 * sum(prod(step.matrix.shape) for step in net.steps))
+    return steps_to_bytes(
+        [(step.dense(), step.offset, step.rectified) for step in net.steps], precision, shapes
+    )
 
 
 def write(net: Any, path: Path, precision: Precision = "float64") -> None:
@@ -148,9 +181,13 @@ def store(data: bytes, path: Path) -> None:
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise UsageError("The file cannot be written.", where=str(path), got=error.strerror) from None
+        raise UsageError(
+            "The file cannot be written.", where=str(path), got=error.strerror
+        ) from None
 
 
 def _ensure_fits(size: int) -> None:
     if size > MAX_BYTES:
-        raise SubjectError("An ONNX file ends at 2 GiB.", got=f"{size:,} bytes", remedy="save it as .npz")
+        raise SubjectError(
+            "An ONNX file ends at 2 GiB.", got=f"{size:,} bytes", remedy="save it as .npz"
+        )

@@ -34,7 +34,9 @@ class Projections(NamedTuple):
     V: Any
 
     @classmethod
-    def normal(cls, rng: np.random.Generator, heads: int, dimension: int, keys: int) -> "Projections":
+    def normal(
+        cls, rng: np.random.Generator, heads: int, dimension: int, keys: int
+    ) -> "Projections":
         """Entries of variance 1/d; the heads are summed, so that each counts 1/√heads."""
         draw = lambda rows: rng.normal(size=(heads, rows, dimension)) / np.sqrt(dimension)
         return cls(draw(keys), draw(keys), draw(dimension) / np.sqrt(heads))

@@ -19,12 +19,18 @@ def with_bias(y: Any, bias: Any) -> Any:
 def convolve(x: Any, kernel: Any, bias: Any, w: Windows, groups: int) -> Any:
     """The cross-correlation of x (batch, channels, …) with the kernel over the windows `w`, in `groups` of channels."""
     y = lax.conv_general_dilated(
-        *_same_type(x, kernel), w.strides, w.pads, rhs_dilation=w.dilations, feature_group_count=groups
+        *_same_type(x, kernel),
+        w.strides,
+        w.pads,
+        rhs_dilation=w.dilations,
+        feature_group_count=groups,
     )
     return with_bias(y, bias)
 
 
-def convolve_transposed(x: Any, kernel: Any, bias: Any, w: Windows, groups: int, extra: Sequence[int]) -> Any:
+def convolve_transposed(
+    x: Any, kernel: Any, bias: Any, w: Windows, groups: int, extra: Sequence[int]
+) -> Any:
     """The adjoint of a convolution: the input is spread out by the strides and met by the turned kernel.
 
     Pads are cut off the full result; `extra` places are added at its end.
@@ -47,7 +53,9 @@ def _turn_kernel(kernel: Any, groups: int) -> Any:
     if groups < 1 or channels % groups:
         raise Malformed(f"{channels} channels in {groups} groups")
     split = kernel.reshape(groups, channels // groups, outs, *lengths).swapaxes(1, 2)
-    return jnp.flip(split.reshape(groups * outs, channels // groups, *lengths), range(2, kernel.ndim))
+    return jnp.flip(
+        split.reshape(groups * outs, channels // groups, *lengths), range(2, kernel.ndim)
+    )
 
 
 def _same_type(x: Any, kernel: Any) -> tuple[Any, Any]:

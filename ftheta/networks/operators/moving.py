@@ -29,7 +29,9 @@ def along(x: Any, axis: int, indices: Any) -> tuple[Any, ...]:
     return tuple(grid)
 
 
-def pad_axes(call: Call, x: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any = None) -> Any:
+def pad_axes(
+    call: Call, x: Any, widths: Sequence[tuple[int, int]], mode: str, value: Any = None
+) -> Any:
     """So many numbers before and after every axis; negative widths cut off. The modes are those of NumPy."""
     cut = tuple(slice(max(-lo, 0), n - max(-hi, 0)) for n, (lo, hi) in zip(x.shape, widths))
     x = x[cut]

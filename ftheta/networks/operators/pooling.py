@@ -24,7 +24,8 @@ def average_pool(x: Any, w: Windows, ceil: bool = False, count_padding: bool = F
     total = window_sums(x, w, ceil)
     pads = w.pads if count_padding else ((0, 0),) * len(w.pads)
     counts = [
-        _counts(n, pad, i, w, under[i][0], total.shape[2 + i]) for i, (n, pad) in enumerate(zip(spatial(x), pads))
+        _counts(n, pad, i, w, under[i][0], total.shape[2 + i])
+        for i, (n, pad) in enumerate(zip(spatial(x), pads))
     ]
     return total / np.maximum(reduce(np.multiply, np.ix_(*counts)), 1).astype(float)
 
@@ -45,7 +46,9 @@ def _under(x: Any, w: Windows, ceil: bool) -> list[tuple[int, int]]:
     return under
 
 
-def _reduce_windows(x: Any, start: float, combine: Any, w: Windows, under: list[tuple[int, int]]) -> Any:
+def _reduce_windows(
+    x: Any, start: float, combine: Any, w: Windows, under: list[tuple[int, int]]
+) -> Any:
     return lax.reduce_window(
         x,
         np.array(start, x.dtype),
@@ -57,7 +60,9 @@ def _reduce_windows(x: Any, start: float, combine: Any, w: Windows, under: list[
     )
 
 
-def _counts(length: int, pad: tuple[int, int], axis: int, w: Windows, before: int, windows: int) -> np.ndarray:
+def _counts(
+    length: int, pad: tuple[int, int], axis: int, w: Windows, before: int, windows: int
+) -> np.ndarray:
     """How many places of each window are counted along an axis: those of the array and of the padding given."""
     start = np.arange(windows) * w.strides[axis] - before
     places = start[:, None] + np.arange(w.kernel[axis]) * w.dilations[axis]
@@ -78,7 +83,9 @@ def adaptive_pool(x: Any, parts: Sequence[int], combine: Any) -> Any:
             x = combine(x.reshape(*x.shape[:axis], m, n // m, *x.shape[axis + 1 :]), axis + 1)
         else:
             cuts = [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
-            x = jnp.stack([combine(lax.slice_in_dim(x, lo, hi, axis=axis), axis) for lo, hi in cuts], axis)
+            x = jnp.stack(
+                [combine(lax.slice_in_dim(x, lo, hi, axis=axis), axis) for lo, hi in cuts], axis
+            )
     return x
 
 

@@ -12,9 +12,13 @@ Coordinates = Callable[[np.ndarray, float, int, int], np.ndarray]
 COORDINATES: dict[str, Coordinates] = {
     "asymmetric": lambda t, scale, n, m: t / scale,
     "half_pixel": lambda t, scale, n, m: (t + 0.5) / scale - 0.5,
-    "pytorch_half_pixel": lambda t, scale, n, m: (t + 0.5) / scale - 0.5 if m > 1 else np.zeros_like(t),
+    "pytorch_half_pixel": lambda t, scale, n, m: (
+        (t + 0.5) / scale - 0.5 if m > 1 else np.zeros_like(t)
+    ),
     "align_corners": lambda t, scale, n, m: t * ((n - 1) / (m - 1)) if m > 1 else np.zeros_like(t),
-    "half_pixel_symmetric": lambda t, scale, n, m: n / 2 * (1 - m / (scale * n)) + (t + 0.5) / scale - 0.5,
+    "half_pixel_symmetric": lambda t, scale, n, m: (
+        n / 2 * (1 - m / (scale * n)) + (t + 0.5) / scale - 0.5
+    ),
 }
 """Where output `t` of `m` lies on an axis of `n` entries, by `coordinate_transformation_mode`."""
 
@@ -26,14 +30,18 @@ NEAREST: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def resample_axis(x: Any, axis: int, scale: float, length: int, mode: str, where: str, nearest: str) -> Any:
+def resample_axis(
+    x: Any, axis: int, scale: float, length: int, mode: str, where: str, nearest: str
+) -> Any:
     """One axis brought to another length. `mode` is nearest or linear; `where` a key of COORDINATES."""
     n = x.shape[axis]
     if length == n and scale == 1.0:
         return x
     at = COORDINATES[where](np.arange(length, dtype=np.float64), scale, n, length)
     if mode == "nearest":
-        return jnp.take(x, np.clip(NEAREST[nearest](at), 0, n - 1).astype(np.int64), axis=axis, mode="clip")
+        return jnp.take(
+            x, np.clip(NEAREST[nearest](at), 0, n - 1).astype(np.int64), axis=axis, mode="clip"
+        )
     return _interpolate(x, np.clip(at, 0, n - 1), axis)
 
 

@@ -58,7 +58,9 @@ class _Reading:
         return prod(self.shape)
 
     def push(self, matrix: np.ndarray, offset: np.ndarray) -> None:
-        self.steps.append(AffineStep(np.asarray(matrix, np.float64), np.asarray(offset, np.float64)))
+        self.steps.append(
+            AffineStep(np.asarray(matrix, np.float64), np.asarray(offset, np.float64))
+        )
 
     def add(self, offset: np.ndarray) -> None:
         """Add a constant: to the offset of the last step while that is zero, else as a step of its own."""
@@ -104,7 +106,9 @@ def read_tensors_of_chain(program: Program) -> AffineChain | None:
     outputs = {port.name for port in program.outputs}
     if name not in outputs or not outputs <= set(tensors):
         return None
-    finite = all(np.isfinite(step.matrix).all() and np.isfinite(step.offset).all() for step in reading.steps)
+    finite = all(
+        np.isfinite(step.matrix).all() and np.isfinite(step.offset).all() for step in reading.steps
+    )
     return AffineChain(tuple(reading.steps), tensors) if finite else None
 
 
@@ -158,7 +162,9 @@ def _reshape(node: Node, constants: list[np.ndarray], reading: _Reading) -> bool
     try:
         vector = np.empty(reading.shape, bool)
         reading.shape = (
-            np.expand_dims(vector, tuple(axes)) if node.op == "Unsqueeze" else np.squeeze(vector, tuple(axes) or None)
+            np.expand_dims(vector, tuple(axes))
+            if node.op == "Unsqueeze"
+            else np.squeeze(vector, tuple(axes) or None)
         ).shape
     except (ValueError, np.exceptions.AxisError):
         return False
@@ -178,8 +184,16 @@ def _multiply(node: Node, matrix: np.ndarray, name: str, reading: _Reading) -> b
 
 def _gemm(node: Node, constants: list[np.ndarray], reading: _Reading) -> bool:
     given = node.attributes
-    plain = {given.get("alpha", 1.0), given.get("beta", 1.0)} == {1.0} and not given.get("transA", 0)
-    if not plain or not constants or constants[0].ndim != 2 or len(reading.shape) != 2 or reading.shape[0] != 1:
+    plain = {given.get("alpha", 1.0), given.get("beta", 1.0)} == {1.0} and not given.get(
+        "transA", 0
+    )
+    if (
+        not plain
+        or not constants
+        or constants[0].ndim != 2
+        or len(reading.shape) != 2
+        or reading.shape[0] != 1
+    ):
         return False
     matrix = constants[0] if given.get("transB", 0) else constants[0].T
     if matrix.shape[1] != reading.size:

@@ -29,7 +29,11 @@ class Feed:
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the one input of the network."""
-        return self.parts[0].shape if len(self.parts) == 1 else (sum(prod(part.shape) for part in self.parts),)
+        return (
+            self.parts[0].shape
+            if len(self.parts) == 1
+            else (sum(prod(part.shape) for part in self.parts),)
+        )
 
     @property
     def has_batch(self) -> bool:

@@ -48,7 +48,9 @@ class Imported:
         return self.layers.folded_layers if isinstance(self.layers, ScaledLayers) else self.layers
 
 
-def import_program(program: Program, shape: tuple[int, ...] | None = None, *, keeps_inputs: bool = False) -> Imported:
+def import_program(
+    program: Program, shape: tuple[int, ...] | None = None, *, keeps_inputs: bool = False
+) -> Imported:
     """The function of a program and its parameters: floats at the exact values they have in the file, as float64.
 
     Inputs that the output does not depend on are left out, unless it `keeps_inputs`.
@@ -76,11 +78,17 @@ def _has_few_nodes(program: Program) -> bool:
 
 def _feed(program: Program, shape: tuple[int, ...] | None, keeps_inputs: bool) -> Feed:
     """The inputs that the output depends on, or all; `shape` is that of one input, where the file leaves it open."""
-    read = {name for node in program.nodes for name in node.inputs} | {port.name for port in program.outputs}
+    read = {name for node in program.nodes for name in node.inputs} | {
+        port.name for port in program.outputs
+    }
     used = [port for port in program.inputs if keeps_inputs or port.name in read]
     if not used:
-        raise SubjectError("A network takes an input.", where=program.where, got="none that the output depends on")
-    types = {program.dialect.is_whole(port.type, f"{program.where}, input {port.name}") for port in used}
+        raise SubjectError(
+            "A network takes an input.", where=program.where, got="none that the output depends on"
+        )
+    types = {
+        program.dialect.is_whole(port.type, f"{program.where}, input {port.name}") for port in used
+    }
     if len(types) > 1:
         raise SubjectError(
             "The inputs of the network are numbers of different types.",
@@ -94,7 +102,9 @@ def _feed(program: Program, shape: tuple[int, ...] | None, keeps_inputs: bool) -
     return Feed(parts, types.pop())
 
 
-def _shape(port: Port, given: tuple[int, ...] | None, where: str, alone: bool) -> tuple[tuple[int, ...], bool]:
+def _shape(
+    port: Port, given: tuple[int, ...] | None, where: str, alone: bool
+) -> tuple[tuple[int, ...], bool]:
     """The shape of one input, and whether the first axis of the graph's input is a batch: left open, or of length 1.
 
     An open axis that is the only one is a batch of numbers beside other inputs; of an input `alone` it is a length.
@@ -105,9 +115,15 @@ def _shape(port: Port, given: tuple[int, ...] | None, where: str, alone: bool) -
             raise _open(port, where)
         return given, True
     may_be_batch = len(dims) > 1 or (dims == (None,) and not alone)
-    batch = may_be_batch and dims[:1] in ((None,), (1,)) and (given is None or len(given) == len(dims) - 1)
+    batch = (
+        may_be_batch
+        and dims[:1] in ((None,), (1,))
+        and (given is None or len(given) == len(dims) - 1)
+    )
     own = dims[1:] if batch else dims
-    if given is not None and (len(given) != len(own) or any(d not in (None, n) for d, n in zip(own, given))):
+    if given is not None and (
+        len(given) != len(own) or any(d not in (None, n) for d, n in zip(own, given))
+    ):
         raise SubjectError(
             "The example does not have the shape of an input.",
             where=f"{where}, input {port.name}",
@@ -117,7 +133,11 @@ def _shape(port: Port, given: tuple[int, ...] | None, where: str, alone: bool) -
     if None in shape:
         raise _open(port, where)
     if any(n < 1 for n in shape) or prod(shape) > MAX_INPUT:  # type: ignore[operator]
-        raise SubjectError("The input has a shape that is not allowed.", where=f"{where}, input {port.name}", got=shape)
+        raise SubjectError(
+            "The input has a shape that is not allowed.",
+            where=f"{where}, input {port.name}",
+            got=shape,
+        )
     return tuple(int(n) for n in shape), batch  # type: ignore[arg-type]
 
 
@@ -131,4 +151,8 @@ def _open(port: Port, where: str) -> SubjectError:
 
 
 def _told(dims: tuple[int | None, ...] | None) -> str:
-    return "no shape" if dims is None else "(" + ", ".join("?" if d is None else str(d) for d in dims) + ")"
+    return (
+        "no shape"
+        if dims is None
+        else "(" + ", ".join("?" if d is None else str(d) for d in dims) + ")"
+    )

@@ -55,14 +55,20 @@ def _instead(program: Program, node: Node) -> str:
 
 
 def run(
-    program: Program, values: Mapping[str, Any], survey: Survey | None = None, shapes: "ShapesOfNodes | None" = None
+    program: Program,
+    values: Mapping[str, Any],
+    survey: Survey | None = None,
+    shapes: "ShapesOfNodes | None" = None,
 ) -> Any:
     """The output of the program; `values` are its input, its parameters and its constants by name.
 
     With `shapes` the output has the right shape and type, and no more: nodes that are alike are computed once.
     """
     survey = Survey() if survey is None else survey
-    found: dict[str, Any] = {"": None, **{name: _in_precision(value) for name, value in values.items()}}
+    found: dict[str, Any] = {
+        "": None,
+        **{name: _in_precision(value) for name, value in values.items()},
+    }
     folded = 0
     for node in program.nodes:
         inputs = [found[name] for name in node.inputs]
@@ -80,19 +86,27 @@ def run(
                 survey.known[name] = value
             found[name] = value
         if folded > MAX_FOLDED:
-            raise SubjectError("The graph computes more constants than is allowed.", where=program.where)
+            raise SubjectError(
+                "The graph computes more constants than is allowed.", where=program.where
+            )
     return _output(program, found)
 
 
 def _in_precision(value: Any) -> Any:
     """A constant in the precision that JAX computes in now: an array that it has met in float64 it takes for float64
     ever after, which does not go with float32."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and jnp.result_type(float) == np.float32:
+    if (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.float64
+        and jnp.result_type(float) == np.float32
+    ):
         return value.astype(np.float32)
     return value
 
 
-def _compute_node(program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:
+def _compute_node(
+    program: Program, node: Node, inputs: list[Any], read: set[str]
+) -> tuple[Any, ...]:
     try:
         with np.errstate(all="ignore"):
             result = program.dialect.compute(node, inputs, read)
@@ -108,7 +122,10 @@ def _compute_node(program: Program, node: Node, inputs: list[Any], read: set[str
         ) from error
     values = result if isinstance(result, tuple) else (result,)
     if len(values) < len([name for name in node.outputs if name]):
-        raise SubjectError("A node has more outputs than its rule computes.", where=f"{program.where}, {node.label}")
+        raise SubjectError(
+            "A node has more outputs than its rule computes.",
+            where=f"{program.where}, {node.label}",
+        )
     return tuple(np.asarray(v) if isinstance(v, np.generic) else v for v in values)
 
 
@@ -122,7 +139,9 @@ class ShapesOfNodes:
     def __init__(self) -> None:
         self.found: dict[Any, tuple[tuple[Any, ...], tuple[int, ...]]] = {}
 
-    def results(self, program: Program, node: Node, inputs: list[Any], read: set[str]) -> tuple[Any, ...]:
+    def results(
+        self, program: Program, node: Node, inputs: list[Any], read: set[str]
+    ) -> tuple[Any, ...]:
         key = _likeness(node, inputs)
         if key not in self.found:
             had_to_be_known = set[str]()
@@ -139,7 +158,14 @@ def _likeness(node: Node, inputs: list[Any]) -> Any:
     attributes = tuple(sorted((name, _frozen(value)) for name, value in node.attributes.items()))
     kept = tuple(bool(name) for name in node.outputs)
     repeated = tuple(node.inputs.index(name) for name in node.inputs)
-    return node.domain, node.op, repr(attributes), kept, repeated, tuple(_seen(value) for value in inputs)
+    return (
+        node.domain,
+        node.op,
+        repr(attributes),
+        kept,
+        repeated,
+        tuple(_seen(value) for value in inputs),
+    )
 
 
 def _frozen(value: Any) -> Any:
@@ -173,7 +199,12 @@ def _output(program: Program, found: Mapping[str, Any]) -> Any:
     if name not in found:
         raise SubjectError("Nothing makes the output of the graph.", where=program.where, got=name)
     if found[name] is NOT_COMPUTED:
-        raise SubjectError("This value is not computed.", where=program.where, got=name, remedy="choose another output")
+        raise SubjectError(
+            "This value is not computed.",
+            where=program.where,
+            got=name,
+            remedy="choose another output",
+        )
     return found[name]
 
 
@@ -182,14 +213,28 @@ def _output(program: Program, found: Mapping[str, Any]) -> Any:
 
 def survey(program: Program, feed: Feed) -> Survey:
     """Run the program on shapes alone; small tensors of the file are known, large ones are not."""
-    small = {k: v for held in (program.weights, program.constants) for k, v in held.items() if v.size <= FOLDED}
-    large = {k: v for held in (program.weights, program.constants) for k, v in held.items() if v.size > FOLDED}
+    small = {
+        k: v
+        for held in (program.weights, program.constants)
+        for k, v in held.items()
+        if v.size <= FOLDED
+    }
+    large = {
+        k: v
+        for held in (program.weights, program.constants)
+        for k, v in held.items()
+        if v.size > FOLDED
+    }
     fixed = {k: v for k, v in large.items() if v.dtype.kind != "f"}
-    shapes = {k: jax.ShapeDtypeStruct(v.shape, np.float64) for k, v in large.items() if k not in fixed}
+    shapes = {
+        k: jax.ShapeDtypeStruct(v.shape, np.float64) for k, v in large.items() if k not in fixed
+    }
     seen = Survey()
 
     def evaluate(x: Any, weights: dict[str, Any]) -> Any:
-        return jnp.asarray(run(program, {**small, **fixed, **weights, **feed.values(x)}, seen, ShapesOfNodes()))
+        return jnp.asarray(
+            run(program, {**small, **fixed, **weights, **feed.values(x)}, seen, ShapesOfNodes())
+        )
 
     jax.eval_shape(evaluate, feed.example, shapes)
     return seen
@@ -198,7 +243,9 @@ def survey(program: Program, feed: Feed) -> Survey:
 def parameters(program: Program, feed: Feed, seen: Survey) -> dict[str, np.ndarray]:
     """Floats among the weights that no shape depends on and that are no scaling of an input."""
     known = {
-        name: node for name, node in program.maker.items() if name in seen.known and node.op not in ("Shape", "Size")
+        name: node
+        for name, node in program.maker.items()
+        if name in seen.known and node.op not in ("Shape", "Size")
     }
     fixed = ancestors(known, seen.read)
     if not program.dialect.marks_parameters:
@@ -207,7 +254,9 @@ def parameters(program: Program, feed: Feed, seen: Survey) -> dict[str, np.ndarr
 
 
 SCALES = frozenset(("Add", "Sub", "Mul", "Div"))
-UNMOVED = frozenset(("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Dropout", "Cast", "Transpose"))
+UNMOVED = frozenset(
+    ("Identity", "Flatten", "Reshape", "Squeeze", "Unsqueeze", "Dropout", "Cast", "Transpose")
+)
 LAYERS = frozenset(("Gemm", "MatMul", "Conv", "ConvTranspose"))
 
 
@@ -225,22 +274,35 @@ def scaling_constants(program: Program, name: str) -> set[str]:
         others = [k for k in node.inputs if k and k not in reached]
         if not from_input or node.op in LAYERS:
             continue
-        scales = node.op in SCALES and len(from_input) == 1 and all(program.tensor(k) is not None for k in others)
+        scales = (
+            node.op in SCALES
+            and len(from_input) == 1
+            and all(program.tensor(k) is not None for k in others)
+        )
         if not scales and node.op not in UNMOVED:
             return set()
         reached |= set(node.outputs)
         tensors |= set(others) if scales else set()
     ends = {port.name for port in program.outputs}
-    elsewhere = {k for node in program.nodes if not reached & set(node.outputs) for k in node.inputs}
+    elsewhere = {
+        k for node in program.nodes if not reached & set(node.outputs) for k in node.inputs
+    }
     return set() if ends & reached else tensors - elsewhere
 
 
-def function(program: Program, feed: Feed, names: set[str], *, shapes_alone: bool = False) -> Callable[[Any, Any], Any]:
+def function(
+    program: Program, feed: Feed, names: set[str], *, shapes_alone: bool = False
+) -> Callable[[Any, Any], Any]:
     """`apply(params, x)` for one input `x`; a batch axis of one is added to it and taken off the output.
 
     With `shapes_alone` it is quick to trace, and has the shapes and types of that function but not its values.
     """
-    fixed = {k: v for held in (program.weights, program.constants) for k, v in held.items() if k not in names}
+    fixed = {
+        k: v
+        for held in (program.weights, program.constants)
+        for k, v in held.items()
+        if k not in names
+    }
 
     def apply(params: Mapping[str, Any], x: Any) -> Any:
         weights = {k: jnp.asarray(v) for k, v in params.items()}

@@ -24,7 +24,11 @@ class Node:
     def label(self) -> str:
         """What the node is called in messages; the exporter may have given it no name."""
         op = f"{self.domain}.{self.op}" if self.domain else self.op
-        return f"{op} node {self.name!r}" if self.name else f"{op} node that makes {', '.join(self.outputs)!r}"
+        return (
+            f"{op} node {self.name!r}"
+            if self.name
+            else f"{op} node that makes {', '.join(self.outputs)!r}"
+        )
 
 
 @dataclass(frozen=True)

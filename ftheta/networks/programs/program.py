@@ -89,7 +89,10 @@ class Program:
             )
         needed = ancestors(self.maker, [port.name for port in self.outputs])
         nodes = tuple(node for node in self.nodes if needed.intersection(node.outputs))
-        kept = [{k: v for k, v in held.items() if k in needed} for held in (self.weights, self.constants)]
+        kept = [
+            {k: v for k, v in held.items() if k in needed}
+            for held in (self.weights, self.constants)
+        ]
         return replace(self, nodes=nodes, weights=kept[0], constants=kept[1])
 
     def _tensor_named(self, name: str) -> str:
@@ -104,5 +107,7 @@ class Program:
             "The graph has no node or tensor of this name.",
             where=self.where,
             got=name,
-            remedy=f"did you mean {', '.join(near)}?" if near else f"the last tensors are {', '.join(names[-3:])}",
+            remedy=f"did you mean {', '.join(near)}?"
+            if near
+            else f"the last tensors are {', '.join(names[-3:])}",
         )

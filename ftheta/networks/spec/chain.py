@@ -41,10 +41,13 @@ def chain(arrays: Mapping[str, np.ndarray], layout: str | None = None) -> Chain 
     links = _links(arrays)
     if links is None or len(links) > MOST_LAYERS:
         return None
-    wanted: tuple[Layout, ...] = ("torch", "jax") if layout is None else ("torch" if layout == "torch" else "jax",)
+    wanted: tuple[Layout, ...] = (
+        ("torch", "jax") if layout is None else ("torch" if layout == "torch" else "jax",)
+    )
     fits = [Chain(order, way) for way in wanted for order in _orders(links, arrays, way)]
     if len(fits) > 1 and {link.ending for link in links} in ({"weight"}, {"kernel"}):
-        meant = "torch" if links[0].ending == "weight" else "jax"  # all frameworks agree on these two words
+        # all frameworks agree on these two words
+        meant = "torch" if links[0].ending == "weight" else "jax"
         fits = [found for found in fits if found.layout == meant]
     return fits[0] if len(fits) == 1 else None
 
@@ -68,7 +71,9 @@ def _links(arrays: Mapping[str, np.ndarray]) -> list[Link] | None:
     return links if links and not left else None
 
 
-def _orders(links: list[Link], arrays: Mapping[str, np.ndarray], layout: Layout) -> Iterator[tuple[Link, ...]]:
+def _orders(
+    links: list[Link], arrays: Mapping[str, np.ndarray], layout: Layout
+) -> Iterator[tuple[Link, ...]]:
     """Up to two orders in which shapes chain and numbers grow."""
     shapes = {link: arrays[link.weight].shape[:: 1 if layout == "torch" else -1] for link in links}
     if any(link.bias is not None and arrays[link.bias].shape != shapes[link][:1] for link in links):

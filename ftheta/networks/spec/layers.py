@@ -12,7 +12,9 @@ Whole = Annotated[int, Field(strict=True, ge=1, le=LONGEST)]
 Padding = Annotated[int, Field(strict=True, ge=0, le=LONGEST)]
 Lengths = Whole | Annotated[list[Whole], Field(min_length=1, max_length=8)]
 """One number for every axis, or one an axis."""
-Paddings = Literal["same", "valid"] | Padding | Annotated[list[Padding], Field(min_length=1, max_length=8)]
+Paddings = (
+    Literal["same", "valid"] | Padding | Annotated[list[Padding], Field(min_length=1, max_length=8)]
+)
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Positive = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -185,7 +187,9 @@ class Spec(Strict):
     @model_validator(mode="after")
     def _one_way(self) -> "Spec":
         if bool(self.layers) == (self.activation is not None):
-            raise ValueError("give `layers`, or `activation` for a chain of dense layers; one of the two")
+            raise ValueError(
+                "give `layers`, or `activation` for a chain of dense layers; one of the two"
+            )
         if self.layers and self.input is None:
             raise ValueError("`input` is missing: the shape of one input, such as [3, 32, 32]")
         if self.layers and self.layout is None:
@@ -199,9 +203,13 @@ def _ensure_said(layers: list[Any]) -> None:
     """Flax has other defaults than the rest of the world; there they are not guessed."""
     for layer in flat(layers):
         if isinstance(layer, Conv) and layer.padding is None:
-            raise ValueError('a convolution in the layout "jax" must say its `padding`: flax\'s own default is "same"')
+            raise ValueError(
+                'a convolution in the layout "jax" must say its `padding`: flax\'s own default is "same"'
+            )
         if isinstance(layer, Pool) and layer.stride is None:
-            raise ValueError('a pool in the layout "jax" must say its `stride`: flax\'s own default is 1')
+            raise ValueError(
+                'a pool in the layout "jax" must say its `stride`: flax\'s own default is 1'
+            )
 
 
 def flat(layers: list[Any]) -> Iterator[Any]:
@@ -218,7 +226,11 @@ def validate(content: Any, where: str) -> Spec:
     try:
         return Spec.model_validate(content)
     except (ValidationError, RecursionError) as error:
-        told = [_told(e) for e in error.errors()[:3]] if isinstance(error, ValidationError) else ["too many levels"]
+        told = (
+            [_told(e) for e in error.errors()[:3]]
+            if isinstance(error, ValidationError)
+            else ["too many levels"]
+        )
         raise SubjectError(
             "The spec cannot be understood.",
             where=where,

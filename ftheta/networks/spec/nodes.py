@@ -15,7 +15,9 @@ from ftheta.networks.programs.program import Program
 from .sheets import Sheet
 from .tensors import NamedTensors
 
-OPERATORS = Onnx(21, check="see whether the spec has the layers in order, and the shape of one input right")
+OPERATORS = Onnx(
+    21, check="see whether the spec has the layers in order, and the shape of one input right"
+)
 INPUT = "input"
 # as in TensorProto.DataType
 FLOAT64 = 11
@@ -65,7 +67,11 @@ def _group_sort(sheet: Sheet, layer: kinds.GroupSort, x: str, label: str) -> str
 
     where = f"{sheet.tensors.where}, {label}"
     if sheet.rank != 2:
-        raise SubjectError("Groups of the entries of a vector are sorted.", where=where, got=f"{sheet.rank - 1} axes")
+        raise SubjectError(
+            "Groups of the entries of a vector are sorted.",
+            where=where,
+            got=f"{sheet.rank - 1} axes",
+        )
     shape = sheet.constant(f"{label}:groups", [1, -1, layer.group])
     grouped = sheet.node("Reshape", [x, shape], label, "grouped")
     sizes = sheet.constant(f"{label}:ones", [1] * layer.group)
@@ -76,7 +82,9 @@ def _group_sort(sheet: Sheet, layer: kinds.GroupSort, x: str, label: str) -> str
         columns[one] = sheet.node("Min", pair, label, f"least{k}")
         columns[other] = sheet.node("Max", pair, label, f"largest{k}")
     joined = sheet.node("Concat", columns, label, "joined", axis=2)
-    return sheet.node("Reshape", [joined, sheet.constant(f"{label}:flat", [1, -1])], label, "sorted")
+    return sheet.node(
+        "Reshape", [joined, sheet.constant(f"{label}:flat", [1, -1])], label, "sorted"
+    )
 
 
 def _convex_potential(sheet: Sheet, layer: kinds.ConvexPotential, x: str, label: str) -> str:
@@ -98,7 +106,9 @@ def _conv(sheet: Sheet, layer: kinds.Conv, x: str, label: str) -> str:
     weight = sheet.tensors.need("weight", layer.weight, layer.name, label)
     bias = sheet.tensors.find("bias", layer.bias, layer.name)
     if sheet.layout != "torch":  # window axes, then channels in and out
-        weight = sheet.node("Transpose", [weight], label, "kernel", perm=[axes + 1, axes, *range(axes)])
+        weight = sheet.node(
+            "Transpose", [weight], label, "kernel", perm=[axes + 1, axes, *range(axes)]
+        )
     attributes = {
         "strides": sheet.lengths(layer.stride, axes, label),
         "dilations": sheet.lengths(layer.dilation, axes, label),
@@ -106,7 +116,9 @@ def _conv(sheet: Sheet, layer: kinds.Conv, x: str, label: str) -> str:
         **sheet.pads(layer.padding, axes, label),
     }
     inputs = [weight] if bias is None else [weight, bias]
-    return sheet.channels_first(x, label, lambda x: sheet.node("Conv", [x, *inputs], label, "conv", **attributes))
+    return sheet.channels_first(
+        x, label, lambda x: sheet.node("Conv", [x, *inputs], label, "conv", **attributes)
+    )
 
 
 def _batch_norm(sheet: Sheet, layer: kinds.BatchNorm, x: str, label: str) -> str:
@@ -126,11 +138,15 @@ def _norm(sheet: Sheet, layer: kinds.Norm, x: str, label: str) -> str:
     if layer.kind == "group-norm":
         shift = sheet.constant(f"{label}:shift", [0.0]) if shift is None else shift
         attributes = {"num_groups": layer.groups, "epsilon": epsilon}
-        write = lambda x: sheet.node("GroupNormalization", [x, scale, shift], label, "norm", **attributes)
+        write = lambda x: sheet.node(
+            "GroupNormalization", [x, scale, shift], label, "norm", **attributes
+        )
         return sheet.channels_first(x, label, write)
     over = max(sheet.tensors.taken[scale].ndim, 1) if scale in sheet.tensors.taken else 1
     if layer.kind == "rms-norm":
-        return sheet.node("RMSNormalization", [x, scale], label, "norm", axis=-over, epsilon=epsilon)
+        return sheet.node(
+            "RMSNormalization", [x, scale], label, "norm", axis=-over, epsilon=epsilon
+        )
     inputs = [x, scale] if shift is None else [x, scale, shift]
     return sheet.node("LayerNormalization", inputs, label, "norm", axis=-over, epsilon=epsilon)
 
@@ -157,7 +173,9 @@ def _pool(sheet: Sheet, layer: kinds.Pool, x: str, label: str) -> str:
     if layer.kind == "average-pool":
         attributes["count_include_pad"] = int(counted)
     op = "MaxPool" if layer.kind == "max-pool" else "AveragePool"
-    return sheet.channels_first(x, label, lambda x: sheet.node(op, [x], label, "pool", **attributes))
+    return sheet.channels_first(
+        x, label, lambda x: sheet.node(op, [x], label, "pool", **attributes)
+    )
 
 
 def _global_pool(sheet: Sheet, layer: kinds.GlobalPool, x: str, label: str) -> str:
@@ -178,19 +196,31 @@ def _add_flatten(sheet: Sheet, x: str, label: str) -> str:
 
 def _reshape(sheet: Sheet, layer: kinds.Reshape, x: str, label: str) -> str:
     sheet.rank = 1 + len(layer.shape)
-    return sheet.node("Reshape", [x, sheet.constant(f"{label}:shape", [1, *layer.shape])], label, "reshaped")
+    return sheet.node(
+        "Reshape", [x, sheet.constant(f"{label}:shape", [1, *layer.shape])], label, "reshaped"
+    )
 
 
 def _mean(sheet: Sheet, layer: kinds.Mean, x: str, label: str) -> str:
     sheet.rank -= 1
-    return sheet.node("ReduceMean", [x, sheet.constant(f"{label}:axis", [layer.axis + 1])], label, "mean", keepdims=0)
+    return sheet.node(
+        "ReduceMean",
+        [x, sheet.constant(f"{label}:axis", [layer.axis + 1])],
+        label,
+        "mean",
+        keepdims=0,
+    )
 
 
 def _embedding(sheet: Sheet, layer: kinds.Embedding, x: str, label: str) -> str:
     if x != INPUT:
-        raise SubjectError("An embedding must be the first layer.", where=f"{sheet.tensors.where}, {label}")
+        raise SubjectError(
+            "An embedding must be the first layer.", where=f"{sheet.tensors.where}, {label}"
+        )
     sheet.rank += 1
-    return sheet.node("Gather", [sheet.tensors.need("table", layer.weight, layer.name, label), x], label, "rows")
+    return sheet.node(
+        "Gather", [sheet.tensors.need("table", layer.weight, layer.name, label), x], label, "rows"
+    )
 
 
 def _add(sheet: Sheet, layer: kinds.Add, x: str, label: str) -> str:
@@ -198,8 +228,11 @@ def _add(sheet: Sheet, layer: kinds.Add, x: str, label: str) -> str:
 
 
 def _standardise(sheet: Sheet, layer: kinds.Standardise, x: str, label: str) -> str:
-    after = [1] * (sheet.rank - 2) if sheet.layout == "torch" else []  # axes after that of the channels
-    mean, std = (np.asarray(value, np.float64).reshape(-1, *after) for value in (layer.mean, layer.std))
+    # axes after that of the channels
+    after = [1] * (sheet.rank - 2) if sheet.layout == "torch" else []
+    mean, std = (
+        np.asarray(value, np.float64).reshape(-1, *after) for value in (layer.mean, layer.std)
+    )
     if not std.all():
         raise SubjectError("A standard deviation is zero.", where=f"{sheet.tensors.where}, {label}")
     centred = sheet.node("Sub", [x, sheet.constant(f"{label}:mean", mean)], label, "centred")
@@ -217,16 +250,26 @@ def _attention(sheet: Sheet, layer: kinds.Attention, x: str, label: str) -> str:
         )
     split = sheet.constant(f"{label}:heads", [0, 0, layer.heads, -1])
     heads = lambda y, part: sheet.node("Reshape", [y, split], label, f"{part}-heads")
-    turned = lambda y, part, perm: sheet.node("Transpose", [heads(y, part)], label, f"{part}-turned", perm=perm)
+    turned = lambda y, part, perm: sheet.node(
+        "Transpose", [heads(y, part)], label, f"{part}-turned", perm=perm
+    )
     q = turned(q, "q", [0, 2, 1, 3])
     k = turned(k, "k", [0, 2, 3, 1])
     v = turned(v, "v", [0, 2, 1, 3])
     scale = sheet.constant(f"{label}:scale", sqrt(width / layer.heads))
-    scores = sheet.node("Div", [sheet.node("MatMul", [q, k], label, "scores"), scale], label, "scaled")
-    seen = sheet.node("MatMul", [sheet.node("Softmax", [scores], label, "weights", axis=-1), v], label, "seen")
+    scores = sheet.node(
+        "Div", [sheet.node("MatMul", [q, k], label, "scores"), scale], label, "scaled"
+    )
+    seen = sheet.node(
+        "MatMul", [sheet.node("Softmax", [scores], label, "weights", axis=-1), v], label, "seen"
+    )
     back = sheet.node("Transpose", [seen], label, "back", perm=[0, 2, 1, 3])
-    joined = sheet.node("Reshape", [back, sheet.constant(f"{label}:joined", [0, 0, -1])], label, "heads-joined")
-    return _add_projection(sheet, layer.out or f"{layer.name}.out_proj", joined, label, "out", last=True)[0]
+    joined = sheet.node(
+        "Reshape", [back, sheet.constant(f"{label}:joined", [0, 0, -1])], label, "heads-joined"
+    )
+    return _add_projection(
+        sheet, layer.out or f"{layer.name}.out_proj", joined, label, "out", last=True
+    )[0]
 
 
 def _projections(sheet: Sheet, layer: kinds.Attention, x: str, label: str) -> tuple[list[str], int]:
@@ -234,7 +277,9 @@ def _projections(sheet: Sheet, layer: kinds.Attention, x: str, label: str) -> tu
     packed = None if layer.query else sheet.tensors.find("in_proj_weight", None, layer.name)
     if packed is None:
         given = [layer.query, layer.key, layer.value]
-        names = [name or f"{layer.name}.{part}" for name, part in zip(given, ("query", "key", "value"))]
+        names = [
+            name or f"{layer.name}.{part}" for name, part in zip(given, ("query", "key", "value"))
+        ]
         found = [_add_projection(sheet, name, x, label, part) for name, part in zip(names, "qkv")]
         return [y for y, _ in found], found[0][1]
     rows = sheet.tensors.taken[packed].shape[0] // 3
@@ -249,7 +294,9 @@ def _projections(sheet: Sheet, layer: kinds.Attention, x: str, label: str) -> tu
     return [sheet.affine(str(w), b, x, label, part) for w, b, part in zip(*parts, "qkv")], rows
 
 
-def _add_projection(sheet: Sheet, name: str, x: str, label: str, part: str, last: bool = False) -> tuple[str, int]:
+def _add_projection(
+    sheet: Sheet, name: str, x: str, label: str, part: str, last: bool = False
+) -> tuple[str, int]:
     """A dense layer and its width.
 
     flax keeps its heads apart: (d, heads, d / heads), and in the last layer (heads, d / heads, d).
@@ -258,12 +305,21 @@ def _add_projection(sheet: Sheet, name: str, x: str, label: str, part: str, last
     bias = sheet.tensors.find("bias", None, name)
     array = sheet.tensors.taken[weight]
     if array.ndim < 2 or not array.size:
-        raise SubjectError("A weight must be a matrix.", where=f"{sheet.tensors.where}, {weight}", got=array.shape)
+        raise SubjectError(
+            "A weight must be a matrix.", where=f"{sheet.tensors.where}, {weight}", got=array.shape
+        )
     if array.ndim == 3:
         dims = [-1, array.shape[2]] if last else [array.shape[0], -1]
-        weight = sheet.node("Reshape", [weight, sheet.constant(f"{label}:{part}-dims", dims)], label, f"{part}-matrix")
+        weight = sheet.node(
+            "Reshape",
+            [weight, sheet.constant(f"{label}:{part}-dims", dims)],
+            label,
+            f"{part}-matrix",
+        )
     if bias is not None and sheet.tensors.taken[bias].ndim == 2:
-        bias = sheet.node("Reshape", [bias, sheet.constant(f"{label}:{part}-all", [-1])], label, f"{part}-vector")
+        bias = sheet.node(
+            "Reshape", [bias, sheet.constant(f"{label}:{part}-all", [-1])], label, f"{part}-vector"
+        )
     width = array.shape[0] if sheet.layout == "torch" else array.size // array.shape[0]
     return sheet.affine(weight, bias, x, label, part), width
 
@@ -276,7 +332,8 @@ def _residual(sheet: Sheet, layer: kinds.Residual, x: str, label: str) -> str:
     beside = sheet.chain(layer.shortcut, x, f"{label}/shortcut/")
     if after != sheet.rank:
         raise SubjectError(
-            "The two ways of a residual block end in different shapes.", where=f"{sheet.tensors.where}, {label}"
+            "The two ways of a residual block end in different shapes.",
+            where=f"{sheet.tensors.where}, {label}",
         )
     return sheet.node("Add", [inner, beside], label, "joined")
 

@@ -50,7 +50,11 @@ def read_spec_file(path: Path, until: str | None = None) -> Imported:
 
 
 def read(
-    arrays: Arrays, path: Path, spec: Any = None, activation: Layers | None = None, until: str | None = None
+    arrays: Arrays,
+    path: Path,
+    spec: Any = None,
+    activation: Layers | None = None,
+    until: str | None = None,
 ) -> Imported:
     """The network whose weights are `arrays`, read from `path`.
 
@@ -58,7 +62,12 @@ def read(
     `activation` of its hidden layers.
     """
     if spec is not None and activation is not None:
-        raise SubjectError("Give a spec or an activation.", where=str(path), got="both", remedy="write it in the spec")
+        raise SubjectError(
+            "Give a spec or an activation.",
+            where=str(path),
+            got="both",
+            remedy="write it in the spec",
+        )
     if isinstance(spec, (str, Path)):
         return _built(_spec_in(Path(spec)), arrays, str(path), until)
     if spec is not None:
@@ -74,10 +83,13 @@ def read(
 
 
 def _remedy(arrays: Arrays, path: Path) -> str:
-    short = "" if chain(arrays) is None else f'load({path.name!r}, activation="relu"), if that is what it is; or '
-    return (
-        f"{short}write this spec beside it, with every ? filled in, and load the spec:\n\n{skeleton(arrays, path.name)}"
+    short = (
+        ""
+        if chain(arrays) is None
+        else f'load({path.name!r}, activation="relu"), if that is what it is; or '
     )
+    remedy = "write this spec beside it, with every ? filled in, and load the spec"
+    return f"{short}{remedy}:\n\n{skeleton(arrays, path.name)}"
 
 
 # ---- specs -----------------------------------------------------------------------------------------------------------
@@ -89,13 +101,17 @@ def _spec_in(path: Path) -> Spec:
     if path.suffix.lower() not in SUFFIXES:
         raise SubjectError("A spec is a .toml or .json file.", got=where)
     if path.stat().st_size > MAX_BYTES:
-        raise SubjectError("The spec is longer than is allowed.", where=where, got=f"{path.stat().st_size:,} bytes")
+        raise SubjectError(
+            "The spec is longer than is allowed.", where=where, got=f"{path.stat().st_size:,} bytes"
+        )
     try:
         text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text) if path.suffix.lower() == ".toml" else json.loads(text)
     except (ValueError, RecursionError) as error:
         kind = path.suffix[1:].upper()
-        raise SubjectError(f"The spec is not {kind}.", where=where, got=str(error) or "too many levels") from error
+        raise SubjectError(
+            f"The spec is not {kind}.", where=where, got=str(error) or "too many levels"
+        ) from error
     return validate(_shallow(content, where), where)
 
 
@@ -111,13 +127,19 @@ def _shallow(content: Any, where: str) -> Any:
         ]
         if not level:
             return content
-    raise SubjectError("The spec is nested too deeply.", where=where, got=f"more than {MAX_LEVELS} levels")
+    raise SubjectError(
+        "The spec is nested too deeply.", where=where, got=f"more than {MAX_LEVELS} levels"
+    )
 
 
 def _beside(spec: Path, location: str) -> Path:
     """The file that a spec names; paths out of its folder, also by links, are refused."""
     folder = spec.parent.resolve()
-    if "\0" in location or Path(location).is_absolute() or not (folder / location).resolve().is_relative_to(folder):
+    if (
+        "\0" in location
+        or Path(location).is_absolute()
+        or not (folder / location).resolve().is_relative_to(folder)
+    ):
         raise SubjectError(
             "Weights outside the folder of the spec are not read.",
             where=str(spec),
@@ -126,7 +148,9 @@ def _beside(spec: Path, location: str) -> Path:
         )
     path = spec.parent / location
     if path.suffix.lower() not in (".safetensors", ".npz"):
-        raise SubjectError("Weights are a .safetensors or .npz file.", where=str(spec), got=location)
+        raise SubjectError(
+            "Weights are a .safetensors or .npz file.", where=str(spec), got=location
+        )
     return path
 
 
@@ -138,7 +162,11 @@ def _built(spec: Spec, arrays: Arrays, where: str, until: str | None) -> Importe
         kept = {name: array for name, array in arrays.items() if not is_ignored(name, spec.ignore)}
         return _chain(kept, spec.activation or "", spec.layout, where, Path(where).name)
     if sum(1 for _ in flat(spec.layers)) > MAX_LAYERS:
-        raise SubjectError("The spec has more layers than is allowed.", where=where, got=f"more than {MAX_LAYERS:,}")
+        raise SubjectError(
+            "The spec has more layers than is allowed.",
+            where=where,
+            got=f"more than {MAX_LAYERS:,}",
+        )
     tensors = NamedTensors(arrays, where)
     program = graph(spec, tensors, where)
     tensors.ensure_all_taken(spec.ignore)
@@ -159,7 +187,11 @@ def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: 
     for link, word in zip(found.links, given):
         weight = real(arrays[link.weight], f"{where}: {link.weight}")
         weight = weight if found.layout == "torch" else weight.T
-        bias = np.zeros(len(weight)) if link.bias is None else real(arrays[link.bias], f"{where}: {link.bias}")
+        bias = (
+            np.zeros(len(weight))
+            if link.bias is None
+            else real(arrays[link.bias], f"{where}: {link.bias}")
+        )
         layers.append(Dense(weight, bias, word, has_bias=link.bias is not None))
     described = Description(tuple(layers))
     return Imported(described.apply, {}, (described.widths[0],), described)

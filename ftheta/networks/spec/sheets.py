@@ -36,7 +36,11 @@ class Sheet:
     """
 
     def __init__(
-        self, spec: kinds.Spec, tensors: NamedTensors, writers: Mapping[str, Callable[..., str]], taken: set[str]
+        self,
+        spec: kinds.Spec,
+        tensors: NamedTensors,
+        writers: Mapping[str, Callable[..., str]],
+        taken: set[str],
     ) -> None:
         self.tensors = tensors
         self.writers = writers
@@ -49,7 +53,9 @@ class Sheet:
     def chain(self, layers: list[Any], x: str, prefix: str) -> str:
         for i, layer in enumerate(layers):
             label = self._label(layer.name or f"{prefix}layer{i}")
-            x = self._add_activation(layer.activation, self.writers[layer.kind](self, layer, x, label), label)
+            x = self._add_activation(
+                layer.activation, self.writers[layer.kind](self, layer, x, label), label
+            )
             x = self.node("Identity", [x], label)  # so that `until` can name the layer
         return x
 
@@ -63,7 +69,9 @@ class Sheet:
         self.labels.add(label)
         return label
 
-    def node(self, op: str, inputs: list[str], label: str, part: str = "", **attributes: Any) -> str:
+    def node(
+        self, op: str, inputs: list[str], label: str, part: str = "", **attributes: Any
+    ) -> str:
         output = f"{label}:{part}" if part else label
         self.nodes.append(Node(op, tuple(inputs), (output,), attributes, label))
         return output
@@ -81,7 +89,12 @@ class Sheet:
             return self.node(op, [x], label, word, **attributes)
         if word not in SPELLINGS:
             remedy = f"choose one of {', '.join([*SPELLINGS, *FURTHER, 'identity'])}"
-            raise SubjectError("Unknown activation.", where=f"{self.tensors.where}, {label}", got=word, remedy=remedy)
+            raise SubjectError(
+                "Unknown activation.",
+                where=f"{self.tensors.where}, {label}",
+                got=word,
+                remedy=remedy,
+            )
         return self._add_spelling(SPELLINGS[word], x, label, word)
 
     def _add_spelling(self, spelling: Any, z: str, label: str, part: str) -> str:
@@ -112,7 +125,11 @@ class Sheet:
         """The weight of a dense layer as (out, in)."""
         array = self.tensors.taken[weight]
         if array.ndim != 2 or not array.size:
-            raise SubjectError("A weight must be a matrix.", where=f"{self.tensors.where}, {weight}", got=array.shape)
+            raise SubjectError(
+                "A weight must be a matrix.",
+                where=f"{self.tensors.where}, {weight}",
+                got=array.shape,
+            )
         return array if self.layout == "torch" else array.T
 
     def channels_first(self, x: str, label: str, write: Callable[[str], str]) -> str:
@@ -121,14 +138,18 @@ class Sheet:
         if self.layout == "torch" or last < 2:
             return write(x)
         x = self.node("Transpose", [x], label, "channels-first", perm=[0, last, *range(1, last)])
-        return self.node("Transpose", [write(x)], label, "channels-last", perm=[0, *range(2, last + 1), 1])
+        return self.node(
+            "Transpose", [write(x)], label, "channels-last", perm=[0, *range(2, last + 1), 1]
+        )
 
     def lengths(self, given: int | list[int], axes: int, label: str) -> list[int]:
         if isinstance(given, int):
             return [given] * axes
         if len(given) != axes:
             raise SubjectError(
-                "There must be one number an axis.", where=f"{self.tensors.where}, {label}", got=f"{given}, {axes} axes"
+                "There must be one number an axis.",
+                where=f"{self.tensors.where}, {label}",
+                got=f"{given}, {axes} axes",
             )
         return list(given)
 
@@ -140,7 +161,9 @@ class Sheet:
     def axes(self, label: str) -> int:
         if self.rank < 3:
             raise SubjectError(
-                "There are no axes to slide over.", where=f"{self.tensors.where}, {label}", got="an input of one axis"
+                "There are no axes to slide over.",
+                where=f"{self.tensors.where}, {label}",
+                got="an input of one axis",
             )
         return self.rank - 2
 

@@ -29,7 +29,11 @@ def skeleton(arrays: Mapping[str, np.ndarray], weights: str) -> str:
     head += [f'layout = "{"jax" if jax else "torch"}"', 'input = ["?"]  # the shape of one input']
     head.append("# the layers stand in the order of their names: put them in that of the network")
     blocks = _blocks(arrays)
-    lines = [line for prefix, names in list(blocks.items())[:MOST] for line in _layer(prefix, names, arrays)]
+    lines = [
+        line
+        for prefix, names in list(blocks.items())[:MOST]
+        for line in _layer(prefix, names, arrays)
+    ]
     if len(blocks) > MOST:
         lines.append(f"\n# … and {len(blocks) - MOST} more")
     return "\n".join([*head, *lines]) + "\n"
@@ -37,9 +41,13 @@ def skeleton(arrays: Mapping[str, np.ndarray], weights: str) -> str:
 
 def _blocks(arrays: Mapping[str, np.ndarray]) -> dict[str, list[str]]:
     """Tensors by what their names begin with, numbers in their order."""
-    endings = "|".join(sorted({word for words in ENDINGS.values() for word in words} | {COUNTERS}, key=len)[::-1])
+    endings = "|".join(
+        sorted({word for words in ENDINGS.values() for word in words} | {COUNTERS}, key=len)[::-1]
+    )
     found: dict[str, list[str]] = {}
-    natural = lambda name: [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _cut(name)]
+    natural = lambda name: [
+        (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _cut(name)
+    ]
     for name in sorted(arrays, key=natural):
         prefix = re.sub(RECURRENT if RECURRENT.search(name) else rf"[._/]?({endings})$", "", name)
         found.setdefault(prefix, []).append(name)
@@ -68,14 +76,29 @@ def _cut(name: str) -> list[str]:
 def _layer(prefix: str, names: list[str], arrays: Mapping[str, np.ndarray]) -> list[str]:
     shapes = {name: arrays[name].shape for name in names}
     ranks = [len(shape) for shape in shapes.values()]
-    told = ", ".join(f"{name} {shape}" for name, shape in shapes.items() if not name.endswith(COUNTERS))
+    told = ", ".join(
+        f"{name} {shape}" for name, shape in shapes.items() if not name.endswith(COUNTERS)
+    )
     lines = ["", f"[[layers]]  # {told}"]
     if any(RECURRENT.search(name) for name in names):
-        return ["", f"# {prefix}: {_recurrent(shapes)} ({told})", "# a spec has no such layer: export to .onnx or .pt2"]
+        return [
+            "",
+            f"# {prefix}: {_recurrent(shapes)} ({told})",
+            "# a spec has no such layer: export to .onnx or .pt2",
+        ]
     if any(map(_is_statistic, names)):
-        return [*lines, 'kind = "batch-norm"', f"name = {json.dumps(prefix)}", *_statistics(prefix, names)]
+        return [
+            *lines,
+            'kind = "batch-norm"',
+            f"name = {json.dumps(prefix)}",
+            *_statistics(prefix, names),
+        ]
     if ranks == [2] and TABLE.search(names[0]):
-        return [*lines, 'kind = "embedding"  # of whole numbers, as the first layer', f"name = {json.dumps(prefix)}"]
+        return [
+            *lines,
+            'kind = "embedding"  # of whole numbers, as the first layer',
+            f"name = {json.dumps(prefix)}",
+        ]
     if max(ranks) >= 3:
         options = ['padding = "?"', 'activation = "?"']
         return [*lines, 'kind = "conv"', f"name = {json.dumps(prefix)}", *options]
@@ -86,7 +109,11 @@ def _layer(prefix: str, names: list[str], arrays: Mapping[str, np.ndarray]) -> l
 
 def _recurrent(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """Which recurrent layer it is: the matrix of the state has as many blocks as there are gates."""
-    gates = {shape[0] // shape[1] for name, shape in shapes.items() if "weight_hh" in name and len(shape) == 2}
+    gates = {
+        shape[0] // shape[1]
+        for name, shape in shapes.items()
+        if "weight_hh" in name and len(shape) == 2
+    }
     return GATES.get(next(iter(gates), 0), "a recurrent layer")
 
 
@@ -94,5 +121,8 @@ def _statistics(prefix: str, names: list[str]) -> list[str]:
     """The running statistics by name where they do not begin like the layer."""
     apart = [name for name in names if not name.startswith(prefix)]
     return [
-        f"{role} = {json.dumps(name)}" for role, ends in STATISTICS.items() for name in apart if name.endswith(ends)
+        f"{role} = {json.dumps(name)}"
+        for role, ends in STATISTICS.items()
+        for name in apart
+        if name.endswith(ends)
     ]

@@ -57,7 +57,9 @@ class NamedTensors:
             raise SubjectError(
                 f"The {role} of a layer is missing.",
                 where=f"{self.where}, {label}",
-                got=f"no tensor {prefix}.{ENDINGS[role][0]}" if prefix else "neither its name nor that of the layer",
+                got=f"no tensor {prefix}.{ENDINGS[role][0]}"
+                if prefix
+                else "neither its name nor that of the layer",
                 remedy=f'name it: {role} = "…"; {self._near(prefix)}',
             )
         return found
@@ -65,18 +67,27 @@ class NamedTensors:
     def take(self, name: str) -> str:
         if name not in self.arrays:
             raise SubjectError(
-                "There is no such tensor in the file.", where=self.where, got=name, remedy=self._near(name)
+                "There is no such tensor in the file.",
+                where=self.where,
+                got=name,
+                remedy=self._near(name),
             )
         self.taken[name] = real(self.arrays[name], f"{self.where}: {name}")
         return name
 
     def _near(self, name: str) -> str:
         near = difflib.get_close_matches(name, self.arrays, n=3, cutoff=0.4)
-        return f"did you mean {', '.join(near)}?" if near else f"the file has {list_names(self.arrays)}"
+        return (
+            f"did you mean {', '.join(near)}?"
+            if near
+            else f"the file has {list_names(self.arrays)}"
+        )
 
     def ensure_all_taken(self, ignore: Iterable[str]) -> None:
         """A tensor that no layer uses is a sign of a layer that was forgotten."""
-        left = [name for name in self.arrays if name not in self.taken and not is_ignored(name, ignore)]
+        left = [
+            name for name in self.arrays if name not in self.taken and not is_ignored(name, ignore)
+        ]
         if left:
             raise SubjectError(
                 "Tensors of the file are used by no layer.",
@@ -94,4 +105,7 @@ def is_ignored(name: str, patterns: Iterable[str]) -> bool:
 def list_names(names: Iterable[str], most: int = 8) -> str:
     """Names in a row, cut where there are too many."""
     names = list(names)
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "") or "nothing"
+    return (
+        ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+        or "nothing"
+    )

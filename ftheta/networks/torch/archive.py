@@ -50,7 +50,11 @@ class Archive:
     def names(self, folder: str, suffix: str) -> list[str]:
         """The entries `folder/NAME suffix`, as their names alone."""
         start = f"{self.root}/{folder}/"
-        found = [n[len(start) : -len(suffix)] for n in self.entries if n.startswith(start) and n.endswith(suffix)]
+        found = [
+            n[len(start) : -len(suffix)]
+            for n in self.entries
+            if n.startswith(start) and n.endswith(suffix)
+        ]
         return [name for name in found if "/" not in name]
 
     def has(self, path: str) -> bool:
@@ -61,7 +65,10 @@ class Archive:
         info = self.entries.get(f"{self.root}/{path}")
         if info is None:
             raise Malformed(f"there is no entry {path[:100]!r}")
-        if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        if info.flag_bits & 1 or info.compress_type not in (
+            zipfile.ZIP_STORED,
+            zipfile.ZIP_DEFLATED,
+        ):
             raise Malformed(f"the entry {path[:100]!r} is encrypted or packed in an unusual way")
         if info.file_size > limit:
             raise SubjectError(
@@ -120,7 +127,9 @@ def _ensure_short_directory(file: IO[bytes]) -> int:
 
 def _root(entries: dict[str, Any], where: str) -> str:
     """The folder that the archive keeps everything in."""
-    roots = [name.removesuffix("/archive_format") for name in entries if name.endswith("/archive_format")]
+    roots = [
+        name.removesuffix("/archive_format") for name in entries if name.endswith("/archive_format")
+    ]
     if len(roots) == 1 and "/" not in roots[0]:
         return roots[0]
     if "serialized_exported_program.json" in entries:

@@ -29,11 +29,15 @@ class Aten:
     def near(self, node: Node) -> list[str] | None:
         if not self.nests(node) and self.rule(node) is not None:
             return None
-        near = difflib.get_close_matches(base(node.op)[:60], [name.split(".")[0] for name in RULES], n=2, cutoff=0.8)
+        near = difflib.get_close_matches(
+            base(node.op)[:60], [name.split(".")[0] for name in RULES], n=2, cutoff=0.8
+        )
         return [] if self.nests(node) else sorted(set(near) - {base(node.op)})
 
     def nests(self, node: Node) -> bool:
-        return node.op.startswith("higher_order.") or any(value is SUBGRAPH for value in node.attributes.values())
+        return node.op.startswith("higher_order.") or any(
+            value is SUBGRAPH for value in node.attributes.values()
+        )
 
     def compute(self, node: Node, inputs: list[Any], read: set[str]) -> Any:
         arguments = {name: fill_argument(value, inputs) for name, value in node.attributes.items()}

@@ -38,12 +38,18 @@ def import_module(module: torch.nn.Module, example: Any, until: str | None = Non
     where = type(module).__name__
     training = _training_parts(module)
     with _evaluating(module), torch.enable_grad():
-        if isinstance(example, tuple) and example and all(isinstance(part, torch.Tensor) for part in example):
+        if (
+            isinstance(example, tuple)
+            and example
+            and all(isinstance(part, torch.Tensor) for part in example)
+        ):
             found = import_exported(_export_module(module, example, where), where, until)
             return replace(found, training_parts=training)
         fitting, batch = _fitting(module, example, where)
         exported = _export_module(module, (fitting,), where)
-        found = import_exported(exported, where, until, tuple(fitting.shape[1:] if batch else fitting.shape))
+        found = import_exported(
+            exported, where, until, tuple(fitting.shape[1:] if batch else fitting.shape)
+        )
     return replace(found, training_parts=training)
 
 
@@ -54,14 +60,22 @@ def _training_parts(module: torch.nn.Module) -> tuple[str, ...]:
 
     def differs(part: torch.nn.Module) -> bool:
         rate = part.p if isinstance(part, _DropoutNd) else getattr(part, "dropout", 0.0)
-        drops = isinstance(rate, (int, float)) and rate > 0  # attention and recurrent layers have one of their own
+        # attention and recurrent layers have one of their own
+        drops = isinstance(rate, (int, float)) and rate > 0
         return drops or (isinstance(part, _NormBase) and part.track_running_stats)
 
-    return tuple(f"{name}: {part}" for name, part in module.named_modules() if part.training and differs(part))
+    return tuple(
+        f"{name}: {part}"
+        for name, part in module.named_modules()
+        if part.training and differs(part)
+    )
 
 
 def import_exported(
-    exported: torch.export.ExportedProgram, where: str, until: str | None = None, shape: tuple[int, ...] | None = None
+    exported: torch.export.ExportedProgram,
+    where: str,
+    until: str | None = None,
+    shape: tuple[int, ...] | None = None,
 ) -> Imported:
     """The network that an exported program is. It is read as it stands or, if that cannot be, in core ATen."""
     try:
@@ -93,7 +107,8 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
     fast = torch.backends.mha.get_fastpath_enabled()
     try:
         module.eval()
-        torch.backends.mha.set_fastpath_enabled(False)  # the fast path hides attention in one operator of its own
+        # the fast path hides attention in one operator of its own
+        torch.backends.mha.set_fastpath_enabled(False)
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
@@ -121,7 +136,9 @@ def _export_module(
 
 def _export_error(what: str, where: str, error: Exception, remedy: str) -> SubjectError:
     first = next((line for line in str(error).splitlines() if line.strip()), "")
-    return SubjectError(what, where=where, got=f"{type(error).__name__}: {first[:300]}", remedy=remedy)
+    return SubjectError(
+        what, where=where, got=f"{type(error).__name__}: {first[:300]}", remedy=remedy
+    )
 
 
 # ---- the example -----------------------------------------------------------------------------------------------------
@@ -141,7 +158,10 @@ def _fitting(module: torch.nn.Module, example: Any, where: str) -> tuple[torch.T
                 return given, True
             rows = given.ndim > 1 and (len(given) == 1 or _by_rows(module, given, y))
             return (given[:1] if rows else given), rows
-    told = [f"{tuple(x.shape)} of {str(x.dtype).removeprefix('torch.')}: {_line(error)}" for x, error in complaints[:2]]
+    told = [
+        f"{tuple(x.shape)} of {str(x.dtype).removeprefix('torch.')}: {_line(error)}"
+        for x, error in complaints[:2]
+    ]
     raise SubjectError(
         "The module does not take the example, with or without a batch axis before it.",
         where=where,
@@ -171,29 +191,42 @@ def _by_rows(module: torch.nn.Module, x: torch.Tensor, y: Any) -> bool:
         alone = _output(module, x[:1])
     except Exception:
         return False
-    return alone.shape == y[:1].shape and bool(torch.allclose(alone.double(), y[:1].double(), rtol=1e-4, atol=1e-5))
+    return alone.shape == y[:1].shape and bool(
+        torch.allclose(alone.double(), y[:1].double(), rtol=1e-4, atol=1e-5)
+    )
 
 
 def _readings(module: torch.nn.Module, example: Any, where: str) -> Iterator[torch.Tensor]:
     """The example as a tensor of the module's type and place; a shape alone may be meant for reals or for indices."""
     import torch
 
-    state = next((t for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()), torch.zeros(()))
+    state = next(
+        (t for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()),
+        torch.zeros(()),
+    )
     if isinstance(example, (tuple, list)) and len(example) == 1 and hasattr(example[0], "shape"):
         example = example[0]
-    if isinstance(example, (tuple, list)) and all(isinstance(n, (int, np.integer)) for n in example):
+    if isinstance(example, (tuple, list)) and all(
+        isinstance(n, (int, np.integer)) for n in example
+    ):
         shape = tuple(int(n) for n in example)
         if any(n < 1 for n in shape):
-            raise SubjectError("The example has a shape that is not allowed.", where=where, got=shape)
+            raise SubjectError(
+                "The example has a shape that is not allowed.", where=where, got=shape
+            )
         values = np.random.default_rng(0).normal(size=shape)
         yield torch.as_tensor(values, dtype=state.dtype, device=state.device)
         yield torch.zeros(shape, dtype=torch.int64, device=state.device)
         return
     try:
-        given = example if isinstance(example, torch.Tensor) else torch.as_tensor(np.asarray(example))
+        given = (
+            example if isinstance(example, torch.Tensor) else torch.as_tensor(np.asarray(example))
+        )
     except (TypeError, ValueError) as error:
         raise SubjectError(
-            "A network takes one array.", where=where, got=f"an example that is a {type(example).__name__}"
+            "A network takes one array.",
+            where=where,
+            got=f"an example that is a {type(example).__name__}",
         ) from error
     given = given.detach().to(state.device)
     real = given.to(state.dtype)

@@ -43,5 +43,7 @@ def real(value: Any) -> float:
     if value in ("Infinity", "-Infinity", "NaN"):
         return float(value)
     return float(
-        require_type(value, float, "a number") if isinstance(value, float) else require_type(value, int, "a number")
+        require_type(value, float, "a number")
+        if isinstance(value, float)
+        else require_type(value, int, "a number")
     )

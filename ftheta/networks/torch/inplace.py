@@ -32,13 +32,17 @@ def writes(op: str) -> bool:
     return op.startswith("aten.") and base(op).endswith("_") and not base(op).endswith("__")
 
 
-def functional(nodes: Sequence[Node], outputs: Sequence[str], where: str) -> tuple[tuple[Node, ...], tuple[str, ...]]:
+def functional(
+    nodes: Sequence[Node], outputs: Sequence[str], where: str
+) -> tuple[tuple[Node, ...], tuple[str, ...]]:
     """The same program without writing: its nodes and the names of its outputs."""
     if not any(writes(node.op) for node in nodes):
         return tuple(nodes), tuple(outputs)
     memory = _Memory({name: i for i, node in enumerate(nodes) for name in node.inputs})
     memory.last |= dict.fromkeys(outputs, len(nodes))
-    return tuple(memory.step(i, node, where) for i, node in enumerate(nodes)), tuple(map(memory.now, outputs))
+    return tuple(memory.step(i, node, where) for i, node in enumerate(nodes)), tuple(
+        map(memory.now, outputs)
+    )
 
 
 @dataclass

@@ -21,7 +21,9 @@ from .inplace import functional
 from .tensors import StoredTensors
 
 SCHEMA = 8  # the major version of torch's schema of exported programs
-IGNORED = frozenset(["device", "pin_memory", "layout", "memory_format", "non_blocking", "copy", "is_coalesced"])
+IGNORED = frozenset(
+    ["device", "pin_memory", "layout", "memory_format", "non_blocking", "copy", "is_coalesced"]
+)
 """Arguments that change no number."""
 X = {"self": "x", "input": "x"}
 """What operators call their first argument."""
@@ -63,10 +65,14 @@ def _program(archive: Archive, where: str) -> Program:
     signature = field(module, "signature", dict)
     listed = field(graph, "nodes", list)
     if len(listed) > MAX_NODES:
-        raise SubjectError("The graph has more nodes than is allowed.", where=where, got=f"{len(listed):,}")
+        raise SubjectError(
+            "The graph has more nodes than is allowed.", where=where, got=f"{len(listed):,}"
+        )
     held = _Held.of(field(signature, "input_specs", list), archive, name)
     nodes = [node for entry in listed if (node := _node(entry, where)).outputs]
-    specs = [require_type(spec, dict, "an output") for spec in field(signature, "output_specs", list)]
+    specs = [
+        require_type(spec, dict, "an output") for spec in field(signature, "output_specs", list)
+    ]
     outputs = [_output(spec) for spec in specs if "user_output" in spec]
     ensure_order(nodes, {"", *held.names, *held.inputs})
     plain, ends = functional(nodes, [name for name in outputs if name], where)
@@ -74,7 +80,9 @@ def _program(archive: Archive, where: str) -> Program:
     names = held.tensor_names(
         [name for name in held.names if name in read], {k for node in plain for k in node.outputs}
     )
-    weights, constants = ({names[k]: k for k in names if (k in held.parameters) == learnt} for learnt in (True, False))
+    weights, constants = (
+        {names[k]: k for k in names if (k in held.parameters) == learnt} for learnt in (True, False)
+    )
     types = field(graph, "tensor_values", dict)
     return Program(
         where,
@@ -89,8 +97,12 @@ def _program(archive: Archive, where: str) -> Program:
 
 def _model_name(archive: Archive, where: str) -> str:
     names = archive.names("models", ".json")
-    if archive.has("data/aotinductor") or (not names and archive.names("data/aotinductor/model", "")):
-        raise SubjectError("The file holds a compiled program and no graph.", where=where, remedy=AGAIN)
+    if archive.has("data/aotinductor") or (
+        not names and archive.names("data/aotinductor/model", "")
+    ):
+        raise SubjectError(
+            "The file holds a compiled program and no graph.", where=where, remedy=AGAIN
+        )
     if len(names) != 1:
         raise SubjectError(
             "A .pt2 file with one model is needed.",
@@ -100,9 +112,13 @@ def _model_name(archive: Archive, where: str) -> str:
         )
     for folder in ("weights", "constants"):
         if archive.has(f"data/{folder}/{names[0]}.pt"):
-            raise refuse_pickle(where, f"data/{folder}/{names[0]}.pt, as older versions of torch wrote it")
+            raise refuse_pickle(
+                where, f"data/{folder}/{names[0]}.pt, as older versions of torch wrote it"
+            )
     if archive.has("byteorder") and archive.read("byteorder", 64).strip() != b"little":
-        raise SubjectError("Numbers with the last byte first are read alone.", where=where, got="byteorder big")
+        raise SubjectError(
+            "Numbers with the last byte first are read alone.", where=where, got="byteorder big"
+        )
     return names[0]
 
 
@@ -130,8 +146,12 @@ class _Held:
 
     @classmethod
     def of(cls, specs: list[Any], archive: Archive, model: str) -> "_Held":
-        weights = StoredTensors(archive, "data/weights", f"data/weights/{model}_weights_config.json")
-        constants = StoredTensors(archive, "data/constants", f"data/constants/{model}_constants_config.json")
+        weights = StoredTensors(
+            archive, "data/weights", f"data/weights/{model}_weights_config.json"
+        )
+        constants = StoredTensors(
+            archive, "data/constants", f"data/constants/{model}_constants_config.json"
+        )
         names = dict[str, tuple[StoredTensors, str]]()
         parameters = set[str]()
         inputs = list[str]()
@@ -163,12 +183,18 @@ class _Held:
         return called
 
 
-_STATE = {"parameter": "parameter_name", "buffer": "buffer_name", "tensor_constant": "tensor_constant_name"}
+_STATE = {
+    "parameter": "parameter_name",
+    "buffer": "buffer_name",
+    "tensor_constant": "tensor_constant_name",
+}
 
 
 def _port(name: str, types: Mapping[str, Any]) -> Port:
     meta = require_type(types.get(name), dict, f"the type of {name}")
-    return Port(name, field(meta, "dtype", int), tuple(whole(size) for size in field(meta, "sizes", list)))
+    return Port(
+        name, field(meta, "dtype", int), tuple(whole(size) for size in field(meta, "sizes", list))
+    )
 
 
 def _output(spec: Any) -> str:
@@ -192,7 +218,9 @@ def _node(entry: Any, where: str) -> Node:
     for argument in field(entry, "inputs", list):
         key = field(argument, "name", str)
         if key not in IGNORED:
-            attributes[X.get(key, key)] = argument_of(field(argument, "arg", dict), inputs, f"{where}, {node.label}")
+            attributes[X.get(key, key)] = argument_of(
+                field(argument, "arg", dict), inputs, f"{where}, {node.label}"
+            )
     return replace(node, inputs=tuple(inputs), attributes=attributes)
 
 

@@ -31,7 +31,13 @@ DTYPES: Mapping[int, Any] = {
 }
 """Element types by their number in torch's schema of exported programs."""
 
-REFUSED = {9: "complex32", 10: "complex64", 11: "complex128", 29: "float8_e4m3fn", 30: "float8_e5m2"}
+REFUSED = {
+    9: "complex32",
+    10: "complex64",
+    11: "complex128",
+    29: "float8_e4m3fn",
+    30: "float8_e5m2",
+}
 STRIDED = 7  # the layout of a dense tensor
 
 
@@ -71,13 +77,17 @@ class StoredTensors:
         meta = field(entry, "tensor_meta", dict)
         if field(meta, "layout", int) != STRIDED:
             raise SubjectError(
-                "Sparse weights are not read.", where=where, remedy="export the network with dense weights"
+                "Sparse weights are not read.",
+                where=where,
+                remedy="export the network with dense weights",
             )
         sizes, strides = (_lengths(field(meta, key, list), name) for key in ("sizes", "strides"))
         if len(sizes) != len(strides):
             raise Malformed(f"tensor {name}: sizes {sizes} and strides {strides}")
         (offset,) = _lengths([meta.get("storage_offset")], name)
-        return Payload(field(entry, "path_name", str), field(meta, "dtype", int), sizes, strides, offset)
+        return Payload(
+            field(entry, "path_name", str), field(meta, "dtype", int), sizes, strides, offset
+        )
 
     def array(self, name: str) -> np.ndarray:
         """The tensor in float64, int64 or bool, at the exact values it has in the file."""

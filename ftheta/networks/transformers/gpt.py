@@ -47,8 +47,13 @@ class Gpt:
     tokeniser: Tokeniser | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if min(self.vocabulary, self.context, self.width, self.heads, self.layers) < 1 or self.width % self.heads:
-            raise UsageError("The heads must divide the width, and all sizes be positive.", got=repr(self))
+        if (
+            min(self.vocabulary, self.context, self.width, self.heads, self.layers) < 1
+            or self.width % self.heads
+        ):
+            raise UsageError(
+                "The heads must divide the width, and all sizes be positive.", got=repr(self)
+            )
 
     @cached_property
     def shapes(self) -> dict[str, Any]:
@@ -99,9 +104,13 @@ class Gpt:
             last = path[-2].key if len(path) > 1 else ""
             if name in ("gain", "bias"):
                 return np.full(shape, float(name == "gain"))
-            return (residual if last in ("heads joined", "mlp out") else 0.02) * rng.normal(size=shape)
+            return (residual if last in ("heads joined", "mlp out") else 0.02) * rng.normal(
+                size=shape
+            )
 
-        return jax.tree_util.tree_map_with_path(draw, self.shapes, is_leaf=lambda leaf: isinstance(leaf, tuple))
+        return jax.tree_util.tree_map_with_path(
+            draw, self.shapes, is_leaf=lambda leaf: isinstance(leaf, tuple)
+        )
 
     def apply(self, params: Any, numbers: Any) -> Any:
         """Scores (n, vocabulary) for tokens (n,), n up to the context."""
@@ -148,14 +157,20 @@ class Gpt:
         return tokens[rows[:, :-1]], tokens[rows[:, 1:]]
 
     def sample(
-        self, params: Any, prompt: Any, count: int, rng: np.random.Generator, temperature: float = 1.0
+        self,
+        params: Any,
+        prompt: Any,
+        count: int,
+        rng: np.random.Generator,
+        temperature: float = 1.0,
     ) -> list[int]:
         """`count` more tokens after the prompt, each drawn from softmax(scores / temperature); 0 takes the largest."""
         tokens = [int(k) for k in prompt]
         self.ensure_fits(len(tokens))
         if not tokens:
             raise UsageError("A prompt has at least one token.")
-        look = compile_look(self)  # one shape for all: what follows the last token is not seen by it
+        # one shape for all: what follows the last token is not seen by it
+        look = compile_look(self)
         for _ in range(count):
             window = tokens[-self.context :]
             padded = np.zeros(self.context, np.int64)
@@ -172,7 +187,10 @@ class Gpt:
 @lru_cache(maxsize=8)
 def compile_look(gpt: Gpt) -> Callable[[Any, Any], Any]:
     """`gpt.look`, compiled once for an architecture; in a hurry where it is small."""
-    return jax.jit(gpt.look, compiler_options=dict(quick_compiler_options()) if gpt.parameters < SMALL else None)
+    return jax.jit(
+        gpt.look,
+        compiler_options=dict(quick_compiler_options()) if gpt.parameters < SMALL else None,
+    )
 
 
 GPT1 = Gpt(vocabulary=40_478, context=512, width=768, heads=12, layers=12, final_norm=False)
@@ -182,7 +200,9 @@ GPT1 = Gpt(vocabulary=40_478, context=512, width=768, heads=12, layers=12, final
 def next_token_loss(scores: Any, targets: Any) -> Any:
     """The mean cross-entropy of the tokens that follow."""
     logs = jax.nn.log_softmax(scores, axis=-1)
-    return -jnp.take_along_axis(logs, jnp.asarray(targets)[:, None].astype(jnp.int32), axis=-1).mean()
+    return -jnp.take_along_axis(
+        logs, jnp.asarray(targets)[:, None].astype(jnp.int32), axis=-1
+    ).mean()
 
 
 def frequencies_loss(numbers: Any) -> float:

@@ -22,7 +22,17 @@ from ftheta.graph.patterns import Softmax, WeightedAverage
 from ftheta.graph.primitives import is_elementwise
 from ftheta.graph.recognise import patterns
 
-MOVES = frozenset({"transpose", "reshape", "squeeze", "broadcast_in_dim", "convert_element_type", "copy", "select_n"})
+MOVES = frozenset(
+    {
+        "transpose",
+        "reshape",
+        "squeeze",
+        "broadcast_in_dim",
+        "convert_element_type",
+        "copy",
+        "select_n",
+    }
+)
 """What may stand between a softmax and the product: it is turned, or rows that see nothing are set to zero."""
 SPREADS = MOVES | {"reduce_sum", "reduce_max"}
 
@@ -36,7 +46,9 @@ class Head:
     softmax: bool
     plain: bool  # by the graph, the softmax is over the axis that is summed, and nothing stands between
 
-    def matrices(self, left: Any, right: Any, result: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def matrices(
+        self, left: Any, right: Any, result: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights (heads, queries, keys), values (heads, keys, features), results (heads, queries, features)."""
         (contracted, batch) = self.node.params["dimension_numbers"]
         free = []
@@ -45,7 +57,11 @@ class Head:
             kept = [a for a in range(np.ndim(array)) if a not in summed and a not in shared]
             free.append(int(np.prod([np.shape(array)[a] for a in kept], dtype=int)))
             heads = int(np.prod([np.shape(array)[a] for a in shared], dtype=int))
-            sides.append(np.transpose(np.asarray(array), (*shared, *kept, *summed)).reshape(heads, free[-1], -1))
+            sides.append(
+                np.transpose(np.asarray(array), (*shared, *kept, *summed)).reshape(
+                    heads, free[-1], -1
+                )
+            )
         y = np.asarray(result).reshape(len(sides[0]), *free)
         weights, other = sides if self.weights_first else sides[::-1]
         return weights, other.transpose(0, 2, 1), y if self.weights_first else y.transpose(0, 2, 1)
@@ -80,7 +96,9 @@ class Attention:
             seen = intervals(self.graph, self.params, x)
         except GraphError:
             return None
-        lower, upper = (head.matrices(*(getattr(seen[s], end) for s in _slots(head)))[0] for end in ("lo", "hi"))
+        lower, upper = (
+            head.matrices(*(getattr(seen[s], end) for s in _slots(head)))[0] for end in ("lo", "hi")
+        )
         return lower, upper
 
     @cached_property
@@ -124,7 +142,9 @@ def _is_product(graph: Graph, node: Node, varying: set[int]) -> bool:
     return node.primitive == "dot_general" and all(slot.id in varying for slot in node.inputs)
 
 
-def _head(graph: Graph, node: Node, softmaxes: set[int], averages: set[int], products: set[int]) -> Head | None:
+def _head(
+    graph: Graph, node: Node, softmaxes: set[int], averages: set[int], products: set[int]
+) -> Head | None:
     for first, slot in zip((True, False), node.inputs):
         if _behind(graph, slot, softmaxes, MOVES):
             return Head(node, first, True, node.outputs[0].id in averages)
@@ -132,7 +152,9 @@ def _head(graph: Graph, node: Node, softmaxes: set[int], averages: set[int], pro
     return Head(node, left, False, False) if left != right else None
 
 
-def _behind(graph: Graph, slot: Slot, wanted: set[int], through: frozenset[str] | None = None) -> bool:
+def _behind(
+    graph: Graph, slot: Slot, wanted: set[int], through: frozenset[str] | None = None
+) -> bool:
     """Whether a wanted slot is reached backwards through these primitives; by default through all that act entry by
     entry or along an axis: no other product stands between."""
     stack = [slot]

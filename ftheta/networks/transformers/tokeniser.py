@@ -20,7 +20,9 @@ def text(name: str) -> str:
         return "\n".join(text(one) for one in TEXTS)
     if name not in TEXTS:
         raise UsageError(
-            "No such text ships with the project.", got=name, remedy=f"choose one of {', '.join(TEXTS)}, all"
+            "No such text ships with the project.",
+            got=name,
+            remedy=f"choose one of {', '.join(TEXTS)}, all",
         )
     return (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
@@ -36,7 +38,9 @@ class Tokeniser:
     def learn(cls, text: str, merges: int = 0) -> "Tokeniser":
         """The characters of the text, then the most frequent pair of neighbouring pieces, joined, again and again."""
         if not text:
-            raise SubjectError("There is no text to learn tokens from.", remedy="give a text of some characters")
+            raise SubjectError(
+                "There is no text to learn tokens from.", remedy="give a text of some characters"
+            )
         pieces = sorted(set(text))
         joined = []
         words = Counter(_WORDS.findall(text))

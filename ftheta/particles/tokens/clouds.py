@@ -14,7 +14,9 @@ def unit(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
     return x / np.linalg.norm(x, axis=1, keepdims=True)
 
 
-def start(name: str, rng: np.random.Generator, tokens: int, dimension: int) -> Float[np.ndarray, "tokens dimension"]:
+def start(
+    name: str, rng: np.random.Generator, tokens: int, dimension: int
+) -> Float[np.ndarray, "tokens dimension"]:
     """Unit tokens: uniform on the sphere, the same turned into one half of it, or the first unit vectors."""
     x = unit(rng.normal(size=(tokens, dimension)))
     if name == "hemisphere":

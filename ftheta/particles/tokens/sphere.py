@@ -76,8 +76,14 @@ def _follow(
         return np.broadcast_to(start, (len(times), *shape))
     event = lambda t, y: apart(y.reshape(shape))
     event.terminal = True  # type: ignore[attr-defined]
-    right = lambda t, y: field(y.reshape(shape)).ravel() if next(budget, None) is not None else np.full(y.shape, np.nan)
-    run = solve_ivp(right, (0.0, times[-1]), start.ravel(), method, times, events=event, rtol=rtol, atol=ATOL)
+    right = lambda t, y: (
+        field(y.reshape(shape)).ravel()
+        if next(budget, None) is not None
+        else np.full(y.shape, np.nan)
+    )
+    run = solve_ivp(
+        right, (0.0, times[-1]), start.ravel(), method, times, events=event, rtol=rtol, atol=ATOL
+    )
     reached = np.reshape(run.y, (start.size, -1)).T
     met = run.y_events[0] if run.y_events else []
     last = met[0] if len(met) else np.full(start.size, np.nan)
@@ -96,7 +102,12 @@ def equiangular(tokens: int, cosine: float) -> Float[np.ndarray, "tokens d"]:
 
 
 def common_cosine(
-    start: float, tokens: int, beta: float | np.ndarray, kind: str, times: np.ndarray, rtol: float = 1e-13
+    start: float,
+    tokens: int,
+    beta: float | np.ndarray,
+    kind: str,
+    times: np.ndarray,
+    rtol: float = 1e-13,
 ) -> np.ndarray:
     r"""The solution of the scalar equation at the times (rows), for each $\beta$ (columns where there are several).
 
@@ -119,7 +130,9 @@ def common_cosine(
     return gamma(run.y.T).reshape(len(times), *np.shape(beta))
 
 
-def without_temperature(start: float, tokens: int, times: Float[np.ndarray, "t"]) -> Float[np.ndarray, "t"]:
+def without_temperature(
+    start: float, tokens: int, times: Float[np.ndarray, "t"]
+) -> Float[np.ndarray, "t"]:
     r"""$\beta=0$: $\gamma(t)=\frac{E-1}{E+n-1}$ with $E=e^{2t}\frac{1+(n-1)\gamma_0}{1-\gamma_0}$; both kinds agree."""
     if start >= 1:
         return np.ones(len(times))

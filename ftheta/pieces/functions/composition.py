@@ -32,7 +32,11 @@ class Window:
 
     @classmethod
     def of(
-        cls, net: ReluNetwork, data: Real[np.ndarray, "n *shape"] | None, rng: np.random.Generator, radius: float
+        cls,
+        net: ReluNetwork,
+        data: Real[np.ndarray, "n *shape"] | None,
+        rng: np.random.Generator,
+        radius: float,
     ) -> "Window":
         """The plane of `slice_of`; on a line the coordinate is the input itself."""
         domain = slice_of(net.widths[0], data, rng, radius)
@@ -129,7 +133,9 @@ class Listing:
     @cached_property
     def overlaps(self) -> Enclosure:
         """Pairs of pieces whose interiors meet in the frame."""
-        return enclose_rational(len(overlapping([p.cell for p, _ in self.inside], [some for _, some in self.inside])))
+        return enclose_rational(
+            len(overlapping([p.cell for p, _ in self.inside], [some for _, some in self.inside]))
+        )
 
     @property
     def flat(self) -> Enclosure:
@@ -150,7 +156,9 @@ class Composition:
     listed: list[Piece] | None
 
     @classmethod
-    def of(cls, net: ExactNetwork, cell: Polyhedron, hidden: int, max_pieces: int) -> "Composition | None":
+    def of(
+        cls, net: ExactNetwork, cell: Polyhedron, hidden: int, max_pieces: int
+    ) -> "Composition | None":
         """The network split after `hidden` layers; None where there are more pieces than allowed."""
         f, g = split(net, hidden)
         inner = within_budget(f, cell, max_pieces)

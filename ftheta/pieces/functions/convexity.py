@@ -53,7 +53,9 @@ def facets(pieces: Sequence[Piece]) -> list[Facet]:
     ]
 
 
-def _near(plane: Side, lower: Sequence[int], upper: Sequence[int], pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+def _near(
+    plane: Side, lower: Sequence[int], upper: Sequence[int], pieces: Sequence[Piece]
+) -> list[tuple[int, int]]:
     """Pairs of pieces on either side of a hyperplane whose facets in it have boxes that meet: all that may touch."""
     one = np.array([_facet_box(plane, pieces[i].cell) for i in lower])
     other = np.array([_facet_box(plane, pieces[j].cell) for j in upper])
@@ -126,7 +128,9 @@ class Difference:
         for facet in found:
             if facet.jump < 0:
                 weight[facet.plane] = max(weight[facet.plane], -facet.jump)
-        return cls(tuple(pieces), tuple(found), tuple((w, plane) for plane, w in weight.items()), even)
+        return cls(
+            tuple(pieces), tuple(found), tuple((w, plane) for plane, w in weight.items()), even
+        )
 
     @property
     def concave(self) -> list[Facet]:
@@ -184,7 +188,9 @@ def largest_gap(refined: Sequence[Piece], forms: Sequence[Form]) -> fmpq:
 def _integers(forms: Sequence[Form]) -> tuple[int, fmpz_mat]:
     """The forms as columns of whole numbers over one denominator."""
     scale = lcm(*(int(a.q) for form in forms for a in form))
-    return scale, fmpz_mat([[int(f[k].p) * (scale // int(f[k].q)) for f in forms] for k in range(len(forms[0]))])
+    return scale, fmpz_mat(
+        [[int(f[k].p) * (scale // int(f[k].q)) for f in forms] for k in range(len(forms[0]))]
+    )
 
 
 def _products(corners: Sequence[Corner], matrix: fmpz_mat) -> list[list[int]]:
@@ -205,7 +211,9 @@ def cells_of_maximum(forms: Sequence[Form]) -> list[Piece]:
             gap = plus(form, other, -1)
             if cell is None or other is form:
                 continue
-            cell = cell.halves(primitive(gap))[0] if any(gap[:-1]) else cell if gap[-1] > 0 else None
+            cell = (
+                cell.halves(primitive(gap))[0] if any(gap[:-1]) else cell if gap[-1] > 0 else None
+            )
         if cell is not None:
             found.append(Piece(cell, (form,)))
     return found

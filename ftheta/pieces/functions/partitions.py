@@ -93,7 +93,9 @@ def on_chart(net: ExactNetwork, chart: Chart) -> ExactNetwork:
     """The network on the coordinates of a domain, without rounding."""
     pairs = zip(chart.basis.tolist(), chart.tail.tolist())
     return precompose(
-        net, [[rational(a) + rational(b) for a, b in zip(*pair)] for pair in pairs], chart.origin.tolist()
+        net,
+        [[rational(a) + rational(b) for a, b in zip(*pair)] for pair in pairs],
+        chart.origin.tolist(),
     )
 
 
@@ -117,13 +119,18 @@ def cut(pieces: Sequence[Piece], plane: Side, budget: Budget) -> list[Piece]:
 # ---- composition -----------------------------------------------------------------------------------------------------
 
 
-def compose_pieces(net: ExactNetwork, pieces: Sequence[Piece], budget: Budget, listed: bool = False) -> list[Piece]:
+def compose_pieces(
+    net: ExactNetwork, pieces: Sequence[Piece], budget: Budget, listed: bool = False
+) -> list[Piece]:
     r"""$g\circ f$ on the cells $(f|_{P_j})^{-1}(P'_k)\cap P_j$ that are full-dimensional: those of owners, or
     (`listed`) one for every pair $(j,k)$, so that some may be the same or overlap."""
     found: list[Piece] = []
     for j, piece in enumerate(pieces):
         if net.widths[0] != len(piece.rows):
-            raise UsageError("The network does not fit the map.", got=f"{net.widths[0]} inputs, {len(piece.rows)} rows")
+            raise UsageError(
+                "The network does not fit the map.",
+                got=f"{net.widths[0]} inputs, {len(piece.rows)} rows",
+            )
         branches = [_Branch(replace(piece, source=j, pattern=(), owner=True))]
         for i in range(len(net.steps)):
             walk = _Walk(net, i, listed, budget, len(found))
@@ -162,10 +169,14 @@ class _Walk:
         for k in np.flatnonzero(self.step.rectified).tolist():
             self.budget.spend(self.before + len(branches))
             side = primitive(rows[k]) if any(rows[k][:-1]) else None
-            branches = [part for b in branches for part in self._split_by_sign(b, k, rows[k][-1], side)]
+            branches = [
+                part for b in branches for part in self._split_by_sign(b, k, rows[k][-1], side)
+            ]
         return [self._rectify(b, rows, b.piece.pattern[known:]) for b in branches]
 
-    def _split_by_sign(self, branch: _Branch, k: int, constant: fmpq, side: Side | None) -> Iterator[_Branch]:
+    def _split_by_sign(
+        self, branch: _Branch, k: int, constant: fmpq, side: Side | None
+    ) -> Iterator[_Branch]:
         """The parts of a branch where neuron `k` is active, and inactive: on the `side`, unless it is constant."""
         piece = branch.piece
         if side is not None:
@@ -201,14 +212,19 @@ def _either_side(branch: _Branch, neuron: Form) -> Iterator[_Branch]:
     for active in (True, False):
         side = (*(a if active else -a for a in neuron[:-1]), ZERO)
         touched = (*branch.touched, side)
-        if has_interior(touched, len(neuron) - 1) is not None:  # else no cell of the outer network lies there
+        if (
+            has_interior(touched, len(neuron) - 1) is not None
+        ):  # else no cell of the outer network lies there
             owner = piece.owner and (leading > 0) == active
             yield _Branch(piece.with_neuron(active, owner), touched)
 
 
 def _after(step: ExactStep, forms: Sequence[Form]) -> list[Form]:
     """The rows of a step, before its ReLU, as forms."""
-    return [(*slope, constant + b) for (*slope, constant), b in zip(step.matrix.times(forms), step.offset)]
+    return [
+        (*slope, constant + b)
+        for (*slope, constant), b in zip(step.matrix.times(forms), step.offset)
+    ]
 
 
 def _mask(step: ExactStep, rows: Sequence[Form], signs: Sequence[bool]) -> tuple[Form, ...]:

@@ -114,13 +114,19 @@ class Polyhedron:
 
 def bounded_by(sides: Sequence[Side], corners: tuple[Corner, ...], d: int) -> Polyhedron:
     """The polyhedron of these corners; among the sides, those that hold a facet of it."""
-    facets = tuple(s for s in dict.fromkeys(sides) if _rank([c for c in corners if not at(s, c)], d) == d)
+    facets = tuple(
+        s for s in dict.fromkeys(sides) if _rank([c for c in corners if not at(s, c)], d) == d
+    )
     total = [sum(c) for c in zip(*corners)]
     return Polyhedron(facets, tuple(fmpq(x, total[-1]) for x in total[:-1]), corners)
 
 
 def _rank(corners: Sequence[Corner], d: int) -> int:
-    return min(len(corners), d) if len(corners) < d or d <= 2 else fmpz_mat([list(c) for c in corners]).rank()
+    return (
+        min(len(corners), d)
+        if len(corners) < d or d <= 2
+        else fmpz_mat([list(c) for c in corners]).rank()
+    )
 
 
 def corners_of(sides: Sequence[Side], d: int) -> tuple[Corner, ...]:
@@ -147,9 +153,13 @@ def box(low: Sequence[object], high: Sequence[object]) -> Polyhedron:
     lower = [rational(t) for t in low]
     upper = [rational(t) for t in high]
     unit = [[fmpq(i == j) for j in range(len(lower))] for i in range(len(lower))]
-    sides = [(*e, -a) for e, a in zip(unit, lower)] + [(*(-t for t in e), b) for e, b in zip(unit, upper)]
+    sides = [(*e, -a) for e, a in zip(unit, lower)] + [
+        (*(-t for t in e), b) for e, b in zip(unit, upper)
+    ]
     whole = tuple(map(primitive, sides))
-    return Polyhedron(whole, tuple((a + b) / 2 for a, b in zip(lower, upper)), corners_of(whole, len(lower)))
+    return Polyhedron(
+        whole, tuple((a + b) / 2 for a, b in zip(lower, upper)), corners_of(whole, len(lower))
+    )
 
 
 # ---- in a box --------------------------------------------------------------------------------------------------------
@@ -183,15 +193,21 @@ def volume(parts: Sequence[Simplex]) -> fmpq:
     return sum((abs(fmpq_mat(e).det()) / factorial(len(e)) for e in edges), ZERO)
 
 
-def overlapping(cells: Sequence[Polyhedron], parts: Sequence[Sequence[Simplex]]) -> list[tuple[int, int]]:
+def overlapping(
+    cells: Sequence[Polyhedron], parts: Sequence[Sequence[Simplex]]
+) -> list[tuple[int, int]]:
     """Pairs of cells whose interiors meet in the box that the triangulated `parts` were cut by.
 
     A pair is apart if their bounding boxes are, or if all vertices of one lie beyond a side of the other; what is left
     is decided by a linear program.
     """
     points = [list({x for simplex in part for x in simplex}) for part in parts]
-    ends = [[[int(t.p) / int(t.q) for t in x] for x in some] or [[np.nan] * cells[0].dimension] for some in points]
-    low = np.nextafter([np.min(x, axis=0) for x in ends], -np.inf)  # one float outward of nearest rounding: sound
+    ends = [
+        [[int(t.p) / int(t.q) for t in x] for x in some] or [[np.nan] * cells[0].dimension]
+        for some in points
+    ]
+    # one float outward of nearest rounding: sound
+    low = np.nextafter([np.min(x, axis=0) for x in ends], -np.inf)
     high = np.nextafter([np.max(x, axis=0) for x in ends], np.inf)
     sides = [rationals(cell.sides) for cell in cells]
     found = []
@@ -201,8 +217,12 @@ def overlapping(cells: Sequence[Polyhedron], parts: Sequence[Sequence[Simplex]])
     return found
 
 
-def _apart(sides: Sequence[Sequence[Form]], points: Sequence[Sequence[Point]], i: int, j: int) -> bool:
-    beyond = lambda side, some: all(sum((a * t for a, t in zip(side, x)), side[-1]) <= 0 for x in some)
+def _apart(
+    sides: Sequence[Sequence[Form]], points: Sequence[Sequence[Point]], i: int, j: int
+) -> bool:
+    beyond = lambda side, some: all(
+        sum((a * t for a, t in zip(side, x)), side[-1]) <= 0 for x in some
+    )
     if any(beyond(side, points[b]) for a, b in ((i, j), (j, i)) for side in sides[a]):
         return True
     hull = [*sides[i], *sides[j]]

@@ -227,7 +227,9 @@ def count_parts(stack, path, scratch, gauges, t, layer, size):
         k = path.candidate[layer, p]
         if k < 0:
             continue
-        low, high, small = evaluate(path.forms[layer], k, path, stack, scratch, t, scratch.trial[cuts])
+        low, high, small = evaluate(
+            path.forms[layer], k, path, stack, scratch, t, scratch.trial[cuts]
+        )
         if small > allowance and (low > 0.0 or high < 0.0):
             note_margin(gauges, small, allowance)
             continue
@@ -249,7 +251,21 @@ def has_room(stack, path, scratch, t):
 
 
 @entry
-def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+def run(
+    weights,
+    stack,
+    path,
+    scratch,
+    cells,
+    counters,
+    gauges,
+    size,
+    ask,
+    store,
+    want_maps,
+    max_cells,
+    pause,
+):
     """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
     last = weights.sizes.shape[0] - 2
     sides = path.plane.shape[0] - weights.keys.shape[0] + 1
@@ -265,9 +281,15 @@ def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store
         if stack.position[t] < 0:
             enter(weights, stack, path, scratch, gauges, t, layer, size, need_map)
             counters[WORK] += weights.sizes[layer] * (4 + (weights.sizes[layer + 1] >> 3))
-        found = 0 if store or layer < last else count_parts(stack, path, scratch, gauges, t, layer, size)
+        found = (
+            0
+            if store or layer < last
+            else count_parts(stack, path, scratch, gauges, t, layer, size)
+        )
         if found == 0:
-            outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+            outcome = walk(
+                weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map
+            )
             if outcome == SPLIT:
                 continue
             if outcome == SIGN:

@@ -44,7 +44,8 @@ class Path(NamedTuple):
     gap: np.ndarray
     box: np.ndarray  # (2(d+1),): centre and half-width of a bounding box, interleaved
     bounded: np.ndarray  # (1,): whether the last coordinate of every point is one
-    plane: np.ndarray  # (sides + neurons, d+2): hyperplanes of the facets and bounds on their errors; label + sides
+    # (sides + neurons, d+2): hyperplanes of the facets and bounds on their errors; label + sides
+    plane: np.ndarray
     point: np.ndarray  # (corners of the path, d+1): homogeneous
     know: np.ndarray  # (corners of the path, 4): error bound, width, residual, |det| in float64
     facet: np.ndarray  # (corners of the path, d): labels
@@ -202,7 +203,12 @@ def pass_on(path, scratch, row, v, u, left, new, rise, norm, allowance, worst, s
     know = path.know
     steep = rise / norm
     width = 0.999 * know[v, WIDTH] * (steep - 2.0 * allowance / norm) / (height + doubt)
-    known = norm > FLAT and rise > 1e3 * allowance and height > 1e3 * doubt and min(steep, height) > SHORT * size
+    known = (
+        norm > FLAT
+        and rise > 1e3 * allowance
+        and height > 1e3 * doubt
+        and min(steep, height) > SHORT * size
+    )
     if path.bounded[0] and known and width > 0.0:
         residual = max(know[v, RESIDUAL], know[u, RESIDUAL], path.plane[new, d + 1])
         residual += 8.0 * U * size * sqrt(d + 0.0)

@@ -85,7 +85,21 @@ def new_corners(stack, path, scratch, t, m, number, norm, allowance, sides, size
         rise = place_corner(path, scratch, top + w, v, u, w, number)
         left = path.facet[v, scratch.origin[w, 1]] + sides
         worst = stack.worst[t]
-        pass_on(path, scratch, top + w, v, u, left, number + sides, rise, norm, allowance, worst, sides, size)
+        pass_on(
+            path,
+            scratch,
+            top + w,
+            v,
+            u,
+            left,
+            number + sides,
+            rise,
+            norm,
+            allowance,
+            worst,
+            sides,
+            size,
+        )
         pair_up(path, scratch, top + w, w, sides, mask)
 
 

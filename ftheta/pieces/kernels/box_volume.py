@@ -50,7 +50,9 @@ def gradient_product(path, row, pattern, sides, direction, m):
     d = path.facet.shape[1]
     for i in range(d):
         label = path.facet[row, i]
-        inside = label < 0 or pattern[label >> 6] >> np.uint64(label & 63) & np.uint64(1) == np.uint64(1)
+        inside = label < 0 or pattern[label >> 6] >> np.uint64(label & 63) & np.uint64(
+            1
+        ) == np.uint64(1)
         for c in range(d):
             m[c, i] = path.plane[label + sides, c] * (1.0 if inside else -1.0)
         m[i, d] = direction[i]
@@ -70,7 +72,9 @@ def weigh_corners(path, stack, scratch, t, sides, size):
             return False
         weight = 1.0 / path.know[row, DETERMINANT]
         for i in range(d):
-            rise = abs(distance(path, path.facet[row, i] + sides, stack.corner[t, stack.along[t, v, i]]))
+            rise = abs(
+                distance(path, path.facet[row, i] + sides, stack.corner[t, stack.along[t, v, i]])
+            )
             weight *= rise if rise > SHORT * size else 0.0
         scratch.trial[0, v] = weight
     return True
@@ -103,7 +107,9 @@ def sum_corners(path, stack, scratch, t, sides, direction):
         else:
             term = 1.0
             row = stack.corner[t, v]
-            divisor = gradient_product(path, row, stack.pattern[t], sides, direction, scratch.matrix)
+            divisor = gradient_product(
+                path, row, stack.pattern[t], sides, direction, scratch.matrix
+            )
         for i in range(d):
             term *= (height[v] - 0.5 * (low + high)) / (i + 1)
         term /= divisor

@@ -59,7 +59,8 @@ class Stack(NamedTuple):
     label: np.ndarray  # (depth, 2)
     layer: np.ndarray
     position: np.ndarray
-    partial: np.ndarray  # (depth, 3, width): slope, constant, bound on the error of the form over the domain
+    # (depth, 3, width): slope, constant, bound on the error of the form over the domain
+    partial: np.ndarray
     name: np.ndarray
     pattern: np.ndarray
 
@@ -124,7 +125,9 @@ def add_form(target, j, w, blur, a, c, error, size):
     gone = product_error(w, c, constant) + sum_error(target[1, j], constant, new_constant)
     grown = target[2, j] + product_bound(abs(w), error) + product_bound(lost, size) + gone
     if blur > 0.0:
-        grown += product_bound(blur, product_bound(abs(w), pad_sum(product_bound(abs(a), size) + abs(c) + error)))
+        grown += product_bound(
+            blur, product_bound(abs(w), pad_sum(product_bound(abs(a), size) + abs(c) + error))
+        )
     target[2, j] = pad_sum(grown)
     target[0, j] = new_slope
     target[1, j] = new_constant
@@ -196,7 +199,9 @@ def enter(weights, stack, path, gauges, t, layer, size, need_map):
         start_partial(weights, layer, target[:2])
         begin_next = weights.first[layer + 1]
         for j in range(weights.sizes[layer + 1]):
-            target[2, j] = product_bound(weights.blur[begin_next + j], abs(weights.offset[begin_next + j]))
+            target[2, j] = product_bound(
+                weights.blur[begin_next + j], abs(weights.offset[begin_next + j])
+            )
     waiting = 0
     for k in range(weights.sizes[layer]):
         if weights.neuron[begin + k] == passed:
@@ -303,7 +308,21 @@ def walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, n
 
 
 @entry
-def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+def run(
+    weights,
+    stack,
+    path,
+    scratch,
+    cells,
+    counters,
+    gauges,
+    size,
+    ask,
+    store,
+    want_maps,
+    max_cells,
+    pause,
+):
     """Enumerate until done or until something is needed; a call can be resumed."""
     last = weights.sizes.shape[0] - 2
     counters[WORK] = 0
@@ -316,7 +335,9 @@ def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store
         if stack.position[t] < 0:
             enter(weights, stack, path, gauges, t, layer, size, need_map)
             counters[WORK] += weights.sizes[layer] * (16 + weights.sizes[layer + 1])
-        outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+        outcome = walk(
+            weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map
+        )
         if outcome == SPLIT:
             continue
         if outcome == SIGN:

@@ -139,7 +139,9 @@ def sort_layer(weights, stack, path, counters, gauges, t, layer, allowance, need
     path.candidates[layer] = progress[WAITING]
     if need_map:
         start_forms(weights, path, layer, stack.partial[t])
-        add_columns(weights, layer, path.forms[layer], path.active, progress[ACTIVES], stack.partial[t])
+        add_columns(
+            weights, layer, path.forms[layer], path.active, progress[ACTIVES], stack.partial[t]
+        )
     stack.position[t] = 0
     return True
 
@@ -177,7 +179,9 @@ def split_by(weights, stack, path, counters, t, layer, k, allowance, proved, nee
     split(stack, path, counters, t, number, error, proved)
     set_active(weights, layer, k, t + 1, stack)
     if need_map:
-        copy_and_add_column(weights, layer, path.forms[layer], k, stack.partial[t], stack.partial[t + 1])
+        copy_and_add_column(
+            weights, layer, path.forms[layer], k, stack.partial[t], stack.partial[t + 1]
+        )
     counters[HEIGHT] += 1
     counters[CUTS] += 1
     counters[WORK] += stack.count[t] * 32 + weights.sizes[layer + 1]
@@ -205,7 +209,9 @@ def keep(stack, cells, counters, t, outputs, want_maps):
 
 
 @entry
-def run(weights, stack, path, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+def run(
+    weights, stack, path, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause
+):
     """Enumerate until done or until something is needed; a call can be resumed."""
     last = weights.sizes.shape[0] - 2
     depth, room = stack.label.shape
@@ -220,7 +226,9 @@ def run(weights, stack, path, cells, counters, gauges, size, ask, store, want_ma
             counters[WORK] += weights.sizes[layer] * (4 + (weights.sizes[layer + 1] >> 3))
         allowance = threshold(path, layer, 0.0, size, d)
         if stack.position[t] == SORTING:
-            if not sort_layer(weights, stack, path, counters, gauges, t, layer, allowance, need_map, ask):
+            if not sort_layer(
+                weights, stack, path, counters, gauges, t, layer, allowance, need_map, ask
+            ):
                 return SIGN
             recentre(stack, path, counters, t)
         was_split = False
@@ -235,7 +243,9 @@ def run(weights, stack, path, cells, counters, gauges, size, ask, store, want_ma
                 return SIGN
             stack.position[t] += 1
             if found == BOTH:
-                split_by(weights, stack, path, counters, t, layer, k, allowance, not answered, need_map)
+                split_by(
+                    weights, stack, path, counters, t, layer, k, allowance, not answered, need_map
+                )
                 stack.position[t + 1] = stack.position[t]
                 was_split = True
                 break

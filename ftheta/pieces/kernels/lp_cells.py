@@ -11,7 +11,8 @@ from .parts import WORK, loose, note_margin
 from .simplex import CROSSED, OPTIMAL, exchange, load, minimise, rebuild, vertex
 
 OPEN, ACTIVE, INACTIVE, BOTH = range(4)
-NEXT, ACTIVES, WAITING, VISITED, COLUMN, SIDE = range(6)  # the state of one layer's sorting, and of the last decision
+# the state of one layer's sorting, and of the last decision
+NEXT, ACTIVES, WAITING, VISITED, COLUMN, SIDE = range(6)
 NOTHING = 1e-14
 
 
@@ -289,7 +290,9 @@ def cut(stack, path, counters, t):
     table = stack.table[t]
     q = path.progress[COLUMN]
     turned = False
-    if q < 0:  # go on from the last vertex, on whichever side it lies, until the hyperplane is crossed
+    if (
+        q < 0
+    ):  # go on from the last vertex, on whichever side it lies, until the hyperplane is crossed
         load_form(stack, path, t)
         turned = table[m, n] < 0.0
         if turned:

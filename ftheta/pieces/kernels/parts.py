@@ -23,11 +23,13 @@ BELOW, ABOVE, BOTH, OPEN, NOWHERE = range(5)
 
 U = 2.0**-53
 LEAST = 1e-290  # covers underflow
-VANISHING = 1e-150  # covers squares that underflow: their sum is lower by less than the square of this
+# covers squares that underflow: their sum is lower by less than the square of this
+VANISHING = 1e-150
 FLAT = 1e-150  # shorter normals have squares that underflow
 
 
-loose = {"contract", "reassoc", "nnan", "nsz"}  # for sums of magnitudes, where the order does not matter
+# for sums of magnitudes, where the order does not matter
+loose = {"contract", "reassoc", "nnan", "nsz"}
 
 
 @inner(fastmath={"contract"})
@@ -135,7 +137,9 @@ def measure_forms(weights, path, layer, size):
     path.row_size[layer] = largest
     norms = weights.norms[layer]
     carried = norms[0] * path.form_error[layer]
-    path.form_error[layer + 1] = carried + norms[2] * (norms[1] * total + norms[3]) * 1.0001 + LEAST * (1.0 + size)
+    path.form_error[layer + 1] = (
+        carried + norms[2] * (norms[1] * total + norms[3]) * 1.0001 + LEAST * (1.0 + size)
+    )
 
 
 @inner()
@@ -288,7 +292,9 @@ def sign_at_zero(a, b, p, q, allowance, gauges):
     b = abs(b)
     v = p * b + q * a
     spread = a + b + abs(p) + abs(q)
-    bound = 1.001 * allowance * (spread + 2.0 * allowance) + 4.0 * U * (abs(p) * b + abs(q) * a) + LEAST
+    bound = (
+        1.001 * allowance * (spread + 2.0 * allowance) + 4.0 * U * (abs(p) * b + abs(q) * a) + LEAST
+    )
     if abs(v) <= bound:
         return 0
     note_margin(gauges, abs(v), bound)
@@ -314,7 +320,9 @@ def fork(weights, stack, path, counters, t, layer, k, need_map):
     copy_slot(stack, t)
     set_active(weights, layer, k, t + 1, stack)
     if need_map:
-        copy_and_add_column(weights, layer, path.forms[layer], k, stack.partial[t], stack.partial[t + 1])
+        copy_and_add_column(
+            weights, layer, path.forms[layer], k, stack.partial[t], stack.partial[t + 1]
+        )
     counters[HEIGHT] += 1
     counters[CUTS] += 1
 
@@ -347,7 +355,9 @@ def keep_rest(stack, cells, counters, t, n, want_maps):
 @inner()
 def is_full(cells, counters, n):
     """Whether there is no room to keep a cell of n corners."""
-    return counters[KEPT] == cells.name.shape[0] or counters[KEPT_CORNERS] + n > cells.radius.shape[0]
+    return (
+        counters[KEPT] == cells.name.shape[0] or counters[KEPT_CORNERS] + n > cells.radius.shape[0]
+    )
 
 
 @inner()

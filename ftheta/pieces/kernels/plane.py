@@ -54,7 +54,8 @@ from .parts import (
 
 class Stack(NamedTuple):
     polygon: np.ndarray  # (depth, 3, corners): x, y, bound on the error
-    label: np.ndarray  # (depth, corners): neuron of the edge that leaves the corner; -1-i for side i of the domain
+    # (depth, corners): neuron of the edge that leaves the corner; -1-i for side i of the domain
+    label: np.ndarray
     corners: np.ndarray
     worst: np.ndarray  # largest error bound among the corners
     layer: np.ndarray
@@ -196,7 +197,11 @@ def crossing(weights, path, scratch, polygon, i, j, edge, number, size):
     h = (abs(p) + abs(q)) * size
     first = abs(a * x + b * y + c) + 1.8 * e + 8.0 * U * (g + abs(c))
     second = abs(p * x + q * y + r) + 1.8 * f + 8.0 * U * (h + abs(r))
-    wide = abs((a * size) * (q * size) - (b * size) * (p * size)) - (g + e) * (f + 8.0 * U * h) - (h + f) * e
+    wide = (
+        abs((a * size) * (q * size) - (b * size) * (p * size))
+        - (g + e) * (f + 8.0 * U * h)
+        - (h + f) * e
+    )
     error = 4.0 * size
     if wide > LEAST:  # else products that underflow may be part of it
         error = min(error, 1.00001 * size * (first * (h + f) + second * (g + e)) / wide)
@@ -264,7 +269,9 @@ def area(polygon, n):
     y = polygon[1, 0]
     doubled = 0.0
     for i in range(1, n - 1):
-        doubled += (polygon[0, i] - x) * (polygon[1, i + 1] - y) - (polygon[0, i + 1] - x) * (polygon[1, i] - y)
+        doubled += (polygon[0, i] - x) * (polygon[1, i + 1] - y) - (polygon[0, i + 1] - x) * (
+            polygon[1, i] - y
+        )
     return 0.5 * doubled
 
 
@@ -355,7 +362,21 @@ def count_parts(stack, path, scratch, gauges, t, layer, size):
 
 
 @entry
-def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store, want_maps, max_cells, pause):
+def run(
+    weights,
+    stack,
+    path,
+    scratch,
+    cells,
+    counters,
+    gauges,
+    size,
+    ask,
+    store,
+    want_maps,
+    max_cells,
+    pause,
+):
     """Enumerate until done or until something is needed; the stack holds all that is left, so a call can be resumed."""
     last = weights.sizes.shape[0] - 2
     counters[WORK] = 0
@@ -369,10 +390,18 @@ def run(weights, stack, path, scratch, cells, counters, gauges, size, ask, store
         need_map = layer < last or want_maps
         if stack.position[t] < 0:
             enter(weights, stack, path, scratch, gauges, t, layer, size, need_map)
-            counters[WORK] += weights.sizes[layer] + (weights.sizes[layer] * weights.sizes[layer + 1] >> 4)
-        found = 0 if store or layer < last else count_parts(stack, path, scratch, gauges, t, layer, size)
+            counters[WORK] += weights.sizes[layer] + (
+                weights.sizes[layer] * weights.sizes[layer + 1] >> 4
+            )
+        found = (
+            0
+            if store or layer < last
+            else count_parts(stack, path, scratch, gauges, t, layer, size)
+        )
         if found == 0:
-            outcome = walk(weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map)
+            outcome = walk(
+                weights, stack, path, scratch, counters, gauges, t, layer, size, ask, need_map
+            )
             if outcome == SPLIT:
                 continue
             if outcome == SIGN:

@@ -68,7 +68,9 @@ class BoxKernel(CompiledKernel):
         n, d = labels.shape
         self.labels_per_corner = (d,)
         room = max(64, n * (d + 2))
-        super().__init__(plan, float(np.abs(corners[:, :-1]).max()), room, ask=ask, store=store, maps=maps)
+        super().__init__(
+            plan, float(np.abs(corners[:, :-1]).max()), room, ask=ask, store=store, maps=maps
+        )
         self.sides = sides
         self.stack = Stack(
             corner=np.zeros((START_DEPTH, room), np.int32),
@@ -89,7 +91,11 @@ class BoxKernel(CompiledKernel):
             facet=np.zeros((8 * room, d), np.int32),
         )
         self.scratch = self._scratch()
-        self.path.point[:n], self.path.facet[:n], self.path.know[:n, WIDTH:] = corners, labels, (1.0, 0.0, 1.0)
+        self.path.point[:n], self.path.facet[:n], self.path.know[:n, WIDTH:] = (
+            corners,
+            labels,
+            (1.0, 0.0, 1.0),
+        )
         self.stack.corner[0, :n], self.stack.along[0, :n] = np.arange(n), along
         self.counters[at.HEIGHT] = 1
 
@@ -98,7 +104,9 @@ class BoxKernel(CompiledKernel):
         count, width = self.sides.shape
         planes = np.zeros((count + self.plan.neurons, width + 1))
         planes[:count, :-1] = self.sides[::-1]
-        planes[:count, -1] = 8 * width * UNIT_ROUNDOFF * self.size * (1.0 + np.abs(self.sides[::-1]).sum(axis=1))
+        planes[:count, -1] = (
+            8 * width * UNIT_ROUNDOFF * self.size * (1.0 + np.abs(self.sides[::-1]).sum(axis=1))
+        )
         return planes
 
     def _scratch(self) -> Scratch:
@@ -133,7 +141,9 @@ class BoxKernel(CompiledKernel):
             self.scratch = self._scratch()
             self.scratch.forced[: len(forced)] = forced
         else:
-            longer = {name: double_room(getattr(self.path, name)) for name in ("point", "know", "facet")}
+            longer = {
+                name: double_room(getattr(self.path, name)) for name in ("point", "know", "facet")
+            }
             self.path = self.path._replace(**longer)
 
     @cached_property
@@ -149,7 +159,9 @@ class BoxKernel(CompiledKernel):
 
     def _corner(self, exact: ExactForms, t: int, i: int, pattern: int) -> tuple[int, ...]:
         labels = self.path.facet[self.stack.corner[t, i]].tolist()
-        planes = [self.exact_sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in labels]
+        planes = [
+            self.exact_sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in labels
+        ]
         return orient(common_zero(planes), self.inside)
 
 

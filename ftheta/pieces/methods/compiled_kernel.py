@@ -33,7 +33,9 @@ class CompiledKernel(ABC):
     path: Any
     scratch: Any
 
-    def __init__(self, plan: Plan, size: float, room: int, *, ask: bool, store: bool, maps: bool) -> None:
+    def __init__(
+        self, plan: Plan, size: float, room: int, *, ask: bool, store: bool, maps: bool
+    ) -> None:
         self.plan = plan
         self.size = size
         self.room = room
@@ -103,7 +105,15 @@ class CompiledKernel(ABC):
         compile_for(self.compiled, self.name, self._arguments(-1, 0))
 
     def _arguments(self, max_cells: int, pause: int) -> tuple[Any, ...]:
-        arrays = (self.plan.weights, self.stack, self.path, self.scratch, self.cells, self.counters, self.gauges)
+        arrays = (
+            self.plan.weights,
+            self.stack,
+            self.path,
+            self.scratch,
+            self.cells,
+            self.counters,
+            self.gauges,
+        )
         return (*arrays, self.size, self.ask, self.store, self.maps, max_cells, pause)
 
     def run(self, max_cells: int, pause: int) -> int:

@@ -32,7 +32,9 @@ class LineKernel(CompiledKernel):
         )
         self.path = Path(**self._layers(3))
         tail = np.abs(plan.chart.tail[:, 0])
-        self.path.forms[0, 2, : len(tail)] = np.where(tail > 0, np.maximum(1.001 * self.size * tail, TINY), 0.0)
+        self.path.forms[0, 2, : len(tail)] = np.where(
+            tail > 0, np.maximum(1.001 * self.size * tail, TINY), 0.0
+        )
         self.scratch = Scratch(sign=np.zeros(2, np.int64), forced=np.zeros(2, np.int64))
         self.stack.ends[0], self.stack.label[0] = ends, (-1, -2)
         self.counters[at.HEIGHT] = 1

@@ -136,7 +136,9 @@ class LPKernel:
         self.tally.work += int(self.counters[at.WORK])
         counters = self.counters
         tally = self.tally
-        tally.cells, tally.cuts, tally.guessed = (int(counters[i]) for i in (at.CELLS, at.CUTS, at.GUESSED))
+        tally.cells, tally.cuts, tally.guessed = (
+            int(counters[i]) for i in (at.CELLS, at.CUTS, at.GUESSED)
+        )
         tally.margin = float(self.gauges[at.MARGIN])
         return reason
 
@@ -145,7 +147,9 @@ class LPKernel:
 
     def grow_width(self) -> None:
         names = ("table", "basic", "rows", "error", "label")
-        self.stack = self.stack._replace(**{name: double_room(getattr(self.stack, name), 1) for name in names})
+        self.stack = self.stack._replace(
+            **{name: double_room(getattr(self.stack, name), 1) for name in names}
+        )
         self.path = self.path._replace(wanted=double_room(self.path.wanted))
 
     def take(self) -> Chunk | None:
@@ -219,9 +223,17 @@ class LPKernel:
         tight = [rows[v - n] for v in nonbasic if v >= n]
         if bounded_by(form, tight, [v for v in basic.tolist() if v < n], self._box):
             return ACTIVE
-        fixed = {v: (self._box.high if self.stack.flipped[t, v] else self._box.low)[v] for v in nonbasic if v < n}
+        fixed = {
+            v: (self._box.high if self.stack.flipped[t, v] else self._box.low)[v]
+            for v in nonbasic
+            if v < n
+        }
         vertex = meeting_point(tight, fixed, self._box)
-        if vertex is None or value_at(form, vertex) >= 0 or any(value_at(row, vertex) < 0 for row in rows):
+        if (
+            vertex is None
+            or value_at(form, vertex) >= 0
+            or any(value_at(row, vertex) < 0 for row in rows)
+        ):
             return None
         self.path.sides[:] = floats(vertex)  # a vertex across; the interior point is on this side
         return BOTH

@@ -52,7 +52,9 @@ def bounded_by(form: Form, rows: Sequence[Form], free: Sequence[int], box: Bound
             return False
         if len(y) != len(rows) or any(v < 0 for v in y):
             return False
-    rest = [fmpq(a) - sum((v * row[c] for v, row in zip(y, rows)), ZERO) for c, a in enumerate(form)]
+    rest = [
+        fmpq(a) - sum((v * row[c] for v, row in zip(y, rows)), ZERO) for c, a in enumerate(form)
+    ]
     return box.least(rest) >= 0
 
 
@@ -71,7 +73,9 @@ def meeting_point(rows: Sequence[Form], fixed: dict[int, fmpq], box: Bounds) -> 
             return None
         for j, x in zip(free, found):
             point[j] = x
-    return point if all(low <= x <= high for low, x, high in zip(box.low, point, box.high)) else None
+    return (
+        point if all(low <= x <= high for low, x, high in zip(box.low, point, box.high)) else None
+    )
 
 
 def value_at(form: Sequence[Any], point: Sequence[fmpq]) -> fmpq:
@@ -87,7 +91,8 @@ class _Dictionary:
         self.n = n
         self.box = box
         self.width = [b - a for a, b in zip(box.low, box.high)]
-        self.flipped = [a < 0 for a in form[:-1]]  # every coordinate where the form is least: dual feasible
+        # every coordinate where the form is least: dual feasible
+        self.flipped = [a < 0 for a in form[:-1]]
         self.nonbasic = list(range(n))
         self.basic = list(range(n, n + len(rows)))
         self.lines = [self._line(row) for row in [*rows, form]]
@@ -150,7 +155,9 @@ def least(
     `TimeoutError` once `clock` has passed the deadline.
     """
     table = _Dictionary(form, rows, box)
-    while (r := table.find_violated()) is not None and (enough is None or table.lines[-1][-1] < enough):
+    while (r := table.find_violated()) is not None and (
+        enough is None or table.lines[-1][-1] < enough
+    ):
         if clock() > deadline:
             raise TimeoutError("an exact linear program")
         table.exchange(r, table.entering(r))
@@ -164,7 +171,9 @@ def deepest(rows: Sequence[Form], box: Bounds) -> list[fmpq]:
     sides = []
     for i, (low, high) in enumerate(zip(box.low, box.high)):
         for sign, at in ((1, low), (-1, high)):
-            sides.append([fmpq(sign) if j == i else ZERO for j in range(n)] + [fmpq(-1), -sign * at])
+            sides.append(
+                [fmpq(sign) if j == i else ZERO for j in range(n)] + [fmpq(-1), -sign * at]
+            )
     raised = [[*row[:-1], -sum(map(abs, row[:-1])), row[-1]] for row in rows]
     higher = Bounds([*box.low, ZERO], [*box.high, widest])
     depth, point = least([0] * n + [-1, 0], [*raised, *sides], higher)  # type: ignore[list-item]

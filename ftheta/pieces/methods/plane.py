@@ -22,7 +22,9 @@ class PlaneKernel(CompiledKernel):
     compiled = staticmethod(run)
     corners_per_cell = 5
 
-    def __init__(self, plan: Plan, corners: np.ndarray, *, ask: bool, store: bool, maps: bool) -> None:
+    def __init__(
+        self, plan: Plan, corners: np.ndarray, *, ask: bool, store: bool, maps: bool
+    ) -> None:
         m = len(corners)
         room = max(START_ROOM, 2 * m + 8)
         super().__init__(plan, float(np.abs(corners).max()), room, ask=ask, store=store, maps=maps)
@@ -34,7 +36,9 @@ class PlaneKernel(CompiledKernel):
             worst=np.zeros(START_DEPTH),
             **self._slots(START_DEPTH, 3),
         )
-        self.path = Path(**self._layers(3), **self._measures(), box=np.zeros(4), sides=float_sides(corners))
+        self.path = Path(
+            **self._layers(3), **self._measures(), box=np.zeros(4), sides=float_sides(corners)
+        )
         self.scratch = Scratch(
             value=np.zeros(room),
             sign=np.zeros(room, np.int8),
@@ -63,7 +67,11 @@ class PlaneKernel(CompiledKernel):
         """Where the edge that leaves corner i meets the one before it."""
         n = int(self.stack.corners[t])
         lines = [int(self.stack.label[t, j]) for j in ((i - 1) % n, i)]
-        return orient(common_zero([self.sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in lines]))
+        return orient(
+            common_zero(
+                [self.sides[-1 - b] if b < 0 else exact.neuron_form(b, pattern) for b in lines]
+            )
+        )
 
 
 def float_sides(corners: np.ndarray) -> np.ndarray:

@@ -43,7 +43,8 @@ class RationalEnumeration:
         self.stack = [_Pending(list(vertices), 1, 0, 0)]
         weights = plan.weights
         self.numbers = [
-            weights.neuron[begin : begin + size].tolist() for begin, size in zip(weights.first, weights.sizes)
+            weights.neuron[begin : begin + size].tolist()
+            for begin, size in zip(weights.first, weights.sizes)
         ]
 
     def cells(self, budget: Budget, deadline: float) -> Iterator[tuple[list[Vertex], int]]:
@@ -92,7 +93,9 @@ class RationalEnumeration:
             now.pattern |= 1 << number
 
 
-def split(cell: list[Vertex], values: list[int], bit: int, d: int) -> tuple[list[Vertex], list[Vertex]]:
+def split(
+    cell: list[Vertex], values: list[int], bit: int, d: int
+) -> tuple[list[Vertex], list[Vertex]]:
     """The parts of a cell where a form is at least and at most zero."""
     above = [v for v, z in zip(cell, values) if z > 0]
     below = [v for v, z in zip(cell, values) if z < 0]
@@ -115,7 +118,9 @@ def _adjacent(u: Vertex, v: Vertex, cell: list[Vertex], d: int) -> bool:
     return d <= 2 or not any(w.tight & common == common for w in cell if w is not u and w is not v)
 
 
-def initial_vertices(corners: Sequence[Sequence[int]], sides: Sequence[Sequence[int]]) -> list[Vertex]:
+def initial_vertices(
+    corners: Sequence[Sequence[int]], sides: Sequence[Sequence[int]]
+) -> list[Vertex]:
     """Homogeneous integer corners of a polyhedron with the bits of the sides they lie on."""
     found = []
     for corner in corners:
@@ -125,7 +130,9 @@ def initial_vertices(corners: Sequence[Sequence[int]], sides: Sequence[Sequence[
     return found
 
 
-def chunks(run: RationalEnumeration, budget: Budget, deadline: float, maps: bool) -> Iterator[Chunk]:
+def chunks(
+    run: RationalEnumeration, budget: Budget, deadline: float, maps: bool
+) -> Iterator[Chunk]:
     """The cells as float64 arrays, as the compiled kernels give them."""
     waiting: list[tuple[list[Vertex], int]] = []
     for cell in run.cells(budget, deadline):
@@ -142,11 +149,18 @@ def _chunk(run: RationalEnumeration, cells: list[tuple[list[Vertex], int]], maps
     sides = run.sides
     plan = run.plan
     if d == 1:
-        cells = [(sorted(cell, key=lambda v: Fraction(*v.point)), pattern) for cell, pattern in cells]
-    rings = [_ring(cell) if d == 2 else (cell, [_labels(v.tight, sides) for v in cell]) for cell, _ in cells]
+        cells = [
+            (sorted(cell, key=lambda v: Fraction(*v.point)), pattern) for cell, pattern in cells
+        ]
+    rings = [
+        _ring(cell) if d == 2 else (cell, [_labels(v.tight, sides) for v in cell])
+        for cell, _ in cells
+    ]
     points = [v.point for ring, _ in rings for v in ring]
     vertices = (
-        np.array([[x / p[-1] for x in p[:-1]] for p in points]) if all(p[-1] for p in points) else np.zeros((0, d))
+        np.array([[x / p[-1] for x in p[:-1]] for p in points])
+        if all(p[-1] for p in points)
+        else np.zeros((0, d))
     )
     width = max(len(row) for _, rows in rings for row in rows)
     rows = [[*row, *[NO_LABEL] * (width - len(row))] for _, ring in rings for row in ring]
@@ -186,7 +200,9 @@ def _ring(cell: list[Vertex]) -> tuple[list[Vertex], list[tuple[int]]]:
         ring.append(after)
     edges.append((_lowest(ring[-1].tight & ring[0].tight),))
     (a, b, c), (p, q, r), (x, y, z) = (v.point for v in ring[:3])
-    if a * (q * z - r * y) - b * (p * z - r * x) + c * (p * y - q * x) < 0:  # clockwise: turn the ring around
+    if (
+        a * (q * z - r * y) - b * (p * z - r * x) + c * (p * y - q * x) < 0
+    ):  # clockwise: turn the ring around
         ring = ring[::-1]
         edges = [*edges[-2::-1], edges[-1]]
     return ring, edges
@@ -198,7 +214,9 @@ def _lowest(bits: int) -> int:
 
 def pattern_names(words: np.ndarray, plan: Plan) -> np.ndarray:
     """The xor of the keys of the active neurons, as the compiled kernels compute it."""
-    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, : plan.neurons].astype(bool)
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")[:, : plan.neurons].astype(
+        bool
+    )
     keys = np.where(bits, plan.weights.keys[: plan.neurons], np.uint64(0))
     return np.bitwise_xor.reduce(keys, axis=1)
 
@@ -208,7 +226,12 @@ def exact_maps(exact: ExactForms, patterns: Sequence[int]) -> np.ndarray:
     layer = len(exact.steps)
     one = exact.denominator(layer)
     outputs = exact.plan.outputs
-    return np.array([[[_ratio(x, one) for x in exact.form(layer, j, p)] for j in range(outputs)] for p in patterns])
+    return np.array(
+        [
+            [[_ratio(x, one) for x in exact.form(layer, j, p)] for j in range(outputs)]
+            for p in patterns
+        ]
+    )
 
 
 def _ratio(top: int, bottom: int) -> float:

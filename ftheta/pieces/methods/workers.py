@@ -15,12 +15,15 @@ from .compiled_kernel import CompiledKernel
 PAUSE_AFTER = 500_000  # units of work between two looks at who is idle: about a millisecond
 
 
-def enumerate_together(kernel: CompiledKernel, workers: int, budget: Budget, deadline: float) -> Iterator[Chunk]:
+def enumerate_together(
+    kernel: CompiledKernel, workers: int, budget: Budget, deadline: float
+) -> Iterator[Chunk]:
     """Like `enumerate_cells`; the tally of the kernel becomes that of all."""
     kernel.prepare()
     total = kernel.tally
     begun = time.perf_counter()
-    ends = begun + deadline - clock()  # this thread waits for others: their seconds are those on the wall
+    # this thread waits for others: their seconds are those on the wall
+    ends = begun + deadline - clock()
     kernel.tally = Tally()
     with ThreadPoolExecutor(workers) as threads:
         team = _Team(kernel, workers, budget.max_cells, threads)
@@ -29,7 +32,10 @@ def enumerate_together(kernel: CompiledKernel, workers: int, budget: Budget, dea
                 total.stopped_by = f"max_cells = {budget.max_cells:,}"
                 break
             yield from team.harvest()
-            if budget.max_work is not None and sum(member.tally.work for member in team.members) > budget.max_work:
+            if (
+                budget.max_work is not None
+                and sum(member.tally.work for member in team.members) > budget.max_work
+            ):
                 total.stopped_by = f"max_work = {budget.max_work:,}"
                 break
             if time.perf_counter() > ends:
@@ -52,7 +58,11 @@ class _Team:
     """Kernels that wait for a thread and kernels that run, with the cells each may still find."""
 
     def __init__(
-        self, kernel: CompiledKernel, workers: int, max_cells: int | None, threads: ThreadPoolExecutor
+        self,
+        kernel: CompiledKernel,
+        workers: int,
+        max_cells: int | None,
+        threads: ThreadPoolExecutor,
     ) -> None:
         self.members = [kernel]
         self.waiting = [kernel]
@@ -66,7 +76,10 @@ class _Team:
     def set_to_work(self) -> bool:
         """Share out stacks and start who can be started; False if nobody can because of the budget of cells."""
         for kernel in tuple(self.waiting):
-            while len(self.waiting) + len(self.running) < self.workers and (other := kernel.split_off()) is not None:
+            while (
+                len(self.waiting) + len(self.running) < self.workers
+                and (other := kernel.split_off()) is not None
+            ):
                 self.members.append(other)
                 self.waiting.append(other)
         for kernel in tuple(self.waiting):
@@ -85,7 +98,9 @@ class _Team:
         if self.max_cells is None:
             return -1
         at_work = {id(k) for k in self.running.values()}
-        found = sum(self.granted[id(k)] if id(k) in at_work else k.tally.cells for k in self.members)
+        found = sum(
+            self.granted[id(k)] if id(k) in at_work else k.tally.cells for k in self.members
+        )
         free = self.max_cells - found
         all_of_it = kernel.tally.cells + free
         if kernel in self.limited:

@@ -75,7 +75,9 @@ def activity(cells: Cells) -> Activity:
     """Which neurons are active on some cell of a complex, and which on every cell."""
     on = np.bitwise_or.reduce(cells.patterns, axis=0, keepdims=True)
     always = np.bitwise_and.reduce(cells.patterns, axis=0, keepdims=True)
-    bits = lambda words: np.unpackbits(words.view(np.uint8), bitorder="little")[: cells.plan.neurons].astype(bool)
+    bits = lambda words: np.unpackbits(words.view(np.uint8), bitorder="little")[
+        : cells.plan.neurons
+    ].astype(bool)
     sizes = tuple(len(step.offset) for step in cells.plan.net.steps)
     known = (cells.certificate.complete, cells.certificate.basis)
     return Activity(bits(on), bits(always) & bool(len(cells)), cells.units, sizes, *known)

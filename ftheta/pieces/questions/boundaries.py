@@ -40,10 +40,16 @@ def boundary(cells: Cells, first: int, second: int | None) -> Boundary:
     """Where output `first` equals output `second`, or zero."""
     for output in (first, *(() if second is None else (second,))):
         if not 0 <= output < cells.plan.outputs:
-            raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")
+            raise UsageError(
+                "There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}"
+            )
     values, signs = corner_signs(cells, first, second)
     starts = cells.ends[:-1]
-    low, high = (np.minimum.reduceat(signs, starts), np.maximum.reduceat(signs, starts)) if len(cells) else (signs,) * 2
+    low, high = (
+        (np.minimum.reduceat(signs, starts), np.maximum.reduceat(signs, starts))
+        if len(cells)
+        else (signs,) * 2
+    )
     met = np.flatnonzero((low <= 0) & (high >= 0) & (low < high))
     tied = np.flatnonzero((low == 0) & (high == 0))
     found: dict[bytes, tuple[np.ndarray, int]] = {}
@@ -81,7 +87,9 @@ def corner_signs(
     return values, signs
 
 
-def _piece(corners: np.ndarray, values: np.ndarray, signs: np.ndarray, labels: np.ndarray) -> np.ndarray | None:
+def _piece(
+    corners: np.ndarray, values: np.ndarray, signs: np.ndarray, labels: np.ndarray
+) -> np.ndarray | None:
     """The cut of one cell with the hyperplane; None where it only touches a face of lower dimension."""
     d = corners.shape[1]
     points = [corners[k] for k in np.flatnonzero(signs == 0)]
@@ -104,9 +112,15 @@ def _edges(labels: np.ndarray, d: int) -> list[tuple[int, int]]:
     if d == 2:
         return [(k, (k + 1) % n) for k in range(n)]
     sets = [frozenset(row) - {NO_LABEL} for row in labels.tolist()]
-    near = [(u, v, sets[u] & sets[v]) for u, v in combinations(range(n), 2) if len(sets[u] & sets[v]) >= d - 1]
+    near = [
+        (u, v, sets[u] & sets[v])
+        for u, v in combinations(range(n), 2)
+        if len(sets[u] & sets[v]) >= d - 1
+    ]
     simple = all(len(labels_at) == d for labels_at in sets)
-    return [(u, v) for u, v, common in near if simple or sum(common <= other for other in sets) == 2]
+    return [
+        (u, v) for u, v, common in near if simple or sum(common <= other for other in sets) == 2
+    ]
 
 
 def _different(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
@@ -114,7 +128,9 @@ def _different(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
     if not len(points):
         return points
     width = float(np.ptp(corners, axis=0).max())
-    _, first = np.unique(np.round((points - corners[0]) / width, 9) + 0.0, axis=0, return_index=True)
+    _, first = np.unique(
+        np.round((points - corners[0]) / width, 9) + 0.0, axis=0, return_index=True
+    )
     return points[np.sort(first)]
 
 
@@ -130,7 +146,9 @@ def _in_order(points: np.ndarray) -> np.ndarray:
 def class_boundary(cells: Cells) -> dict[tuple[int, int], Boundary]:
     """For every pair of outputs the pieces on which both are the largest, up to three dimensions."""
     if cells.dimension > 3:
-        raise UsageError("Boundaries of classes are drawn up to three dimensions.", got=f"d = {cells.dimension}")
+        raise UsageError(
+            "Boundaries of classes are drawn up to three dimensions.", got=f"d = {cells.dimension}"
+        )
     found = {}
     for a, b in combinations(range(cells.plan.outputs), 2):
         whole = boundary(cells, a, b)
@@ -147,7 +165,9 @@ def class_boundary(cells: Cells) -> dict[tuple[int, int], Boundary]:
     return found
 
 
-def clip(piece: Float[np.ndarray, "n d"], form: Float[np.ndarray, "d+1"]) -> Float[np.ndarray, "m d"] | None:
+def clip(
+    piece: Float[np.ndarray, "n d"], form: Float[np.ndarray, "d+1"]
+) -> Float[np.ndarray, "m d"] | None:
     """The part of a point, a segment or a polygon in order where a form is not negative."""
     value = piece @ form[:-1] + form[-1]
     value[np.abs(value) <= 1e-13 * (np.abs(piece) @ np.abs(form[:-1]) + abs(form[-1]))] = 0.0

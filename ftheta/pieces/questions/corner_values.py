@@ -30,7 +30,9 @@ def map_error(plan: Plan, size: float) -> float:
     largest = 1.001 * frobenius(chart)
     error = plan.chart_error(size)
     for spectral, absolute, gamma, offset in plan.weights.norms.tolist():
-        error = 1.001 * (spectral * error + gamma * (absolute * (largest + error) + offset)) + TINY * (1 + size)
+        error = 1.001 * (
+            spectral * error + gamma * (absolute * (largest + error) + offset)
+        ) + TINY * (1 + size)
         largest = 1.001 * (spectral * largest + offset)
     return error if error < inf else inf
 
@@ -81,4 +83,6 @@ def exact_value(cells: Cells, i: int, point: Point, output: int) -> Fraction:
     """An output at a point of cell `i`."""
     layer = len(cells.plan.net.steps)
     form = cells.exact_forms.form(layer, output, cells.pattern_number(i))
-    return Fraction(sum(a * x for a, x in zip(form, point)), point[-1] * cells.exact_forms.denominator(layer))
+    return Fraction(
+        sum(a * x for a, x in zip(form, point)), point[-1] * cells.exact_forms.denominator(layer)
+    )

@@ -12,7 +12,9 @@ Point = tuple[int, ...]  # homogeneous (x, w), w > 0
 Form = tuple[int, ...]
 
 
-def planes_of(exact: ExactForms, sides: Sequence[Form], labels: np.ndarray, pattern: int) -> dict[int, Form]:
+def planes_of(
+    exact: ExactForms, sides: Sequence[Form], labels: np.ndarray, pattern: int
+) -> dict[int, Form]:
     """The hyperplane of every label of a cell: that of a neuron there, or a side of the domain."""
     present = set(labels.ravel().tolist()) - {NO_LABEL}
     return {k: tuple(sides[-1 - k]) if k < 0 else exact.neuron_form(k, pattern) for k in present}
@@ -25,7 +27,9 @@ def corners_of(planes: dict[int, Form], labels: np.ndarray) -> list[Point]:
 
 def corner_at(planes: dict[int, Form], labels: np.ndarray, i: int) -> Point:
     """Corner `i`: in the plane of the edges before and after it, else of the facets listed with it."""
-    row = labels[i] if labels.ndim == 2 else labels[[i - 1, i]] if _is_planar(planes) else labels[[i]]
+    row = (
+        labels[i] if labels.ndim == 2 else labels[[i - 1, i]] if _is_planar(planes) else labels[[i]]
+    )
     return orient(common_zero(_independent([planes[k] for k in row.tolist() if k != NO_LABEL])))
 
 

@@ -46,7 +46,9 @@ def decision_regions(cells: Cells) -> DecisionRegions:
     """Every cell, cut where its largest output changes, in rational arithmetic."""
     if not is_exact(cells) or not cells.certificate.complete:
         raise UsageError(
-            "Decision regions need all cells, exactly.", got=repr(cells), remedy="one chart, a larger budget"
+            "Decision regions need all cells, exactly.",
+            got=repr(cells),
+            remedy="one chart, a larger budget",
         )
     whole = Polytope.of(*exact_body(cells.domain)).volume()
     precision = ctx.prec
@@ -72,7 +74,9 @@ def decision_regions(cells: Cells) -> DecisionRegions:
                 classes.append(winners[0])
                 owners.append(i)
         shares = tuple(map(_enclose, areas))
-        return DecisionRegions(tuple(pieces), np.array(classes), np.array(owners), shares, _enclose(tied))
+        return DecisionRegions(
+            tuple(pieces), np.array(classes), np.array(owners), shares, _enclose(tied)
+        )
     finally:
         ctx.prec = precision
 
@@ -119,12 +123,15 @@ def _signs_of(cells: Cells) -> np.ndarray:
     return np.column_stack([below, above])
 
 
-def _parts_exactly(cells: Cells, i: int, rivals: list[int], forms: list[Form]) -> list[tuple[np.ndarray, int]]:
+def _parts_exactly(
+    cells: Cells, i: int, rivals: list[int], forms: list[Form]
+) -> list[tuple[np.ndarray, int]]:
     if cells.plan.outputs == 1:
         forms = [tuple(0 for _ in forms[0]), forms[0]]
     parts = _parts(_vertices(polytope(cells, i)), rivals, forms, cells.dimension)
     found = [(_floats(part), winners[0]) for part, winners in parts]
-    return [(piece, winner) for piece, winner in found if _is_full(piece)]  # not so slivers thinner than float64
+    # not so slivers thinner than float64
+    return [(piece, winner) for piece, winner in found if _is_full(piece)]
 
 
 def _parts_in_float(cells: Cells, i: int, rivals: list[int]) -> list[tuple[np.ndarray, int]]:
@@ -137,7 +144,8 @@ def _parts_in_float(cells: Cells, i: int, rivals: list[int]) -> list[tuple[np.nd
         for b in rivals:
             gap = maps[c] - maps[b]
             if b != c and piece is not None:
-                piece = clip(piece, gap) if gap.any() or c < b else None  # of equal ones the lowest number counts
+                # of equal ones the lowest number counts
+                piece = clip(piece, gap) if gap.any() or c < b else None
         if piece is not None and _is_full(piece):
             found.append((piece, c))
     return found
@@ -163,7 +171,9 @@ def _vertices(cell: Polytope) -> list[Vertex]:
 def contenders(cells: Cells) -> Bool[np.ndarray, "cells outputs"]:
     """Which outputs can be largest on a part of each cell: those not certainly below another one at all its corners."""
     error = map_error(cells.plan, size_of(cells))
-    values, errors = zip(*(corner_values(cells, cells.maps[:, c], error) for c in range(cells.plan.outputs)))
+    values, errors = zip(
+        *(corner_values(cells, cells.maps[:, c], error) for c in range(cells.plan.outputs))
+    )
     possible = np.ones((len(cells), cells.plan.outputs), bool)
     for b, c in permutations(range(cells.plan.outputs), 2):
         below = (values[c] - values[b]) + (errors[c] + errors[b]) * 1.01 < 0
@@ -183,7 +193,11 @@ def _parts(
         part = waiting.pop()
         values = [[sum(a * x for a, x in zip(forms[c], v.point)) for c in classes] for v in part]
         top = [max(row) for row in values]
-        winners = [c for k, c in enumerate(classes) if all(row[k] == best for row, best in zip(values, top))]
+        winners = [
+            c
+            for k, c in enumerate(classes)
+            if all(row[k] == best for row, best in zip(values, top))
+        ]
         if winners:
             yield part, winners
             continue
@@ -208,7 +222,9 @@ def _volume(part: list[Vertex]) -> Fraction:
     bits = max(v.tight.bit_length() for v in part)
     faces = [frozenset(k for k, v in enumerate(part) if v.tight >> bit & 1) for bit in range(bits)]
     simplices = pull_back(everyone, [face for face in dict.fromkeys(faces) if face])
-    return sum((simplex_volume([part[v].point for v in simplex]) for simplex in simplices), Fraction(0))
+    return sum(
+        (simplex_volume([part[v].point for v in simplex]) for simplex in simplices), Fraction(0)
+    )
 
 
 def _floats(part: list[Vertex]) -> np.ndarray:

@@ -117,11 +117,18 @@ def equal(
     other = exact_network_of(g)
     _check_shapes(one, other, domain)
     found = _compare(one, other, domain, budget, points, np.random.default_rng(seed))
-    return replace(found, rounded="; ".join(dict.fromkeys(net.rounded for net in (one, other) if net.rounded)))
+    return replace(
+        found, rounded="; ".join(dict.fromkeys(net.rounded for net in (one, other) if net.rounded))
+    )
 
 
 def _compare(
-    one: ExactNetwork, other: ExactNetwork, domain: Domain, budget: Budget, points: int, rng: np.random.Generator
+    one: ExactNetwork,
+    other: ExactNetwork,
+    domain: Domain,
+    budget: Budget,
+    points: int,
+    rng: np.random.Generator,
 ) -> Equality:
     for place in _places(domain):
         if witness := _by_chance(one, other, place, points, rng):
@@ -138,8 +145,12 @@ def _check_shapes(f: ExactNetwork, g: ExactNetwork, domain: Domain) -> None:
         got = f"{f.widths[0]} → {f.widths[-1]} and {g.widths[0]} → {g.widths[-1]}"
         raise UsageError("Equal functions have as many inputs and outputs.", got=got)
     if len(domain.chart.origin) != f.widths[0]:
-        got = f"a domain in dimension {len(domain.chart.origin)}, networks with {f.widths[0]} inputs"
-        raise UsageError("The domain lies in another space than the inputs of the networks.", got=got)
+        got = (
+            f"a domain in dimension {len(domain.chart.origin)}, networks with {f.widths[0]} inputs"
+        )
+        raise UsageError(
+            "The domain lies in another space than the inputs of the networks.", got=got
+        )
 
 
 # -- points of a domain, exactly ------------------------------------------------------------------
@@ -156,27 +167,37 @@ class _Place:
     def sample(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Points in float64; those on the rim may lie outside by a rounding error."""
         if isinstance(self.domain, Space):
-            return rng.normal(size=(n, self.domain.dimension)) * rng.choice([0.1, 1.0, 10.0], (n, 1))
+            return rng.normal(size=(n, self.domain.dimension)) * rng.choice(
+                [0.1, 1.0, 10.0], (n, 1)
+            )
         if isinstance(self.domain, Box):
             return rng.uniform(self.domain.lower, self.domain.upper, (n, self.domain.dimension))
         return rng.dirichlet(np.ones(len(self.domain.corners)), n) @ self.domain.corners
 
     def __contains__(self, t: Values) -> bool:
         if isinstance(self.domain, Box):
-            return all(a <= x <= b for a, x, b in zip(self.domain.lower.tolist(), t, self.domain.upper.tolist()))
-        return all(sum((a * x for a, x in zip(side, t)), Fraction(side[-1])) >= 0 for side in self.sides)
+            return all(
+                a <= x <= b
+                for a, x, b in zip(self.domain.lower.tolist(), t, self.domain.upper.tolist())
+            )
+        return all(
+            sum((a * x for a, x in zip(side, t)), Fraction(side[-1])) >= 0 for side in self.sides
+        )
 
     def inputs(self, t: Values) -> Values:
         if np.array_equal(self.chart.basis, np.eye(len(t))) and not self.chart.tail.any():
             return tuple(x + Fraction(p) for x, p in zip(t, self.chart.origin.tolist()))
         rows = zip(self.chart.origin.tolist(), self.chart.basis.tolist(), self.chart.tail.tolist())
         return tuple(
-            Fraction(p) + sum((Fraction(a) + Fraction(b)) * x for a, b, x in zip(row, tail, t)) for p, row, tail in rows
+            Fraction(p) + sum((Fraction(a) + Fraction(b)) * x for a, b, x in zip(row, tail, t))
+            for p, row, tail in rows
         )
 
 
 def _places(domain: Domain) -> list[_Place]:
-    return [_Place(part) for part in (domain.segments if isinstance(domain, Polyline) else (domain,))]
+    return [
+        _Place(part) for part in (domain.segments if isinstance(domain, Polyline) else (domain,))
+    ]
 
 
 def _apart(f: ExactNetwork, g: ExactNetwork, place: _Place, t: Values) -> Difference | None:
@@ -196,7 +217,9 @@ def _by_chance(
     t = place.sample(points, rng)
     x = place.chart(t)
     with np.errstate(all="ignore"):
-        gap = abs(round_weights(f).network(x) - round_weights(g).network(x)).max(axis=1, initial=0.0)
+        gap = abs(round_weights(f).network(x) - round_weights(g).network(x)).max(
+            axis=1, initial=0.0
+        )
     order = np.argsort(-np.nan_to_num(gap, nan=inf), kind="stable")[:LOOKED_AT]
     found = (_apart(f, g, place, tuple(map(Fraction, row))) for row in t[order].tolist())
     return next((difference for difference in found if difference), None)
@@ -219,17 +242,24 @@ def _cell_by_cell(f: ExactNetwork, g: ExactNetwork, domain: Domain, budget: Budg
     deadline = budget.deadline()
     difference = _minus(f, g).in_floats()
     zero = 0
-    for part, place in zip(begin(difference, domain, "auto", budget, store=True, maps=True), _places(domain)):
+    for part, place in zip(
+        begin(difference, domain, "auto", budget, store=True, maps=True), _places(domain)
+    ):
         for chunk, i, forms in _affine_maps(part):
             if any(map(any, forms)):
                 witness = _in_cell(f, g, place, part.plan, chunk, i, forms)
                 how = "a cell on which their affine maps differ"
                 return Equality(
-                    False if witness else None, how if witness else f"no point known of {how}", zero, witness
+                    False if witness else None,
+                    how if witness else f"no point known of {how}",
+                    zero,
+                    witness,
                 )
             zero += 1
             if clock() > deadline:
-                return Equality(None, f"undecided within max_seconds = {budget.max_seconds:g}", zero)
+                return Equality(
+                    None, f"undecided within max_seconds = {budget.max_seconds:g}", zero
+                )
         if not part.tally.complete:
             return Equality(None, f"undecided within {part.tally.stopped_by}", zero)
     return Equality(True, f"their affine maps agree on all {zero:,} cells", zero)
@@ -251,7 +281,13 @@ def _pattern(chunk: Chunk, i: int) -> int:
 
 
 def _in_cell(
-    f: ExactNetwork, g: ExactNetwork, place: _Place, plan: Plan, chunk: Chunk, i: int, forms: Sequence[Form]
+    f: ExactNetwork,
+    g: ExactNetwork,
+    place: _Place,
+    plan: Plan,
+    chunk: Chunk,
+    i: int,
+    forms: Sequence[Form],
 ) -> Difference | None:
     """A witness: the centre or a corner as float64 has it, else an exact corner (an affine map is zero at all of them
     only if it is zero); in many dimensions, where cells have no corners, a point near the centre."""
@@ -259,8 +295,12 @@ def _in_cell(
     near = chunk.vertices[here]
     points = [tuple(map(Fraction, t.tolist())) for t in (near.mean(axis=0), *near)]
     if chunk.labels.size:
-        planes = planes_of(ExactForms(plan), exact_body(place.domain)[1], chunk.labels[here], _pattern(chunk, i))
-        corners = (tuple(Fraction(x, w) for x in t) for *t, w in corners_of(planes, chunk.labels[here]))
+        planes = planes_of(
+            ExactForms(plan), exact_body(place.domain)[1], chunk.labels[here], _pattern(chunk, i)
+        )
+        corners = (
+            tuple(Fraction(x, w) for x in t) for *t, w in corners_of(planes, chunk.labels[here])
+        )
     else:
         corners = _around(points[0], forms)
     found = (_apart(f, g, place, t) for t in chain(points, corners))

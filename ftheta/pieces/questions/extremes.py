@@ -26,12 +26,18 @@ class Extreme:
 def extreme(cells: Cells, output: int, sign: int) -> Extreme:
     """The greatest value of `sign` times the output; the enclosure is that of the output itself."""
     if not 0 <= output < cells.plan.outputs:
-        raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")
+        raise UsageError(
+            "There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}"
+        )
     if not cells.certificate.complete:
         raise UsageError(
-            "An extreme value needs all cells.", got=cells.certificate.stopped_by, remedy="a larger budget"
+            "An extreme value needs all cells.",
+            got=cells.certificate.stopped_by,
+            remedy="a larger budget",
         )
-    values, error = corner_values(cells, sign * cells.maps[:, output], map_error(cells.plan, size_of(cells)))
+    values, error = corner_values(
+        cells, sign * cells.maps[:, output], map_error(cells.plan, size_of(cells))
+    )
     owner = np.repeat(np.arange(len(cells)), np.diff(cells.ends))
     least = float((values - error).max())
     order = np.argsort(-(values + error), kind="stable")
@@ -39,7 +45,11 @@ def extreme(cells: Cells, output: int, sign: int) -> Extreme:
     if not is_exact(cells):
         v = int(values.argmax())
         found = Enclosure(least, float((values + error)[order[0]]), Basis.FLOAT)
-        return Extreme(found if sign > 0 else -found, tuple(map(Fraction, cells.vertices[v].tolist())), int(owner[v]))
+        return Extreme(
+            found if sign > 0 else -found,
+            tuple(map(Fraction, cells.vertices[v].tolist())),
+            int(owner[v]),
+        )
     best = None
     at = (0, 1)
     cell = -1

@@ -37,7 +37,9 @@ def lipschitz(cells: Cells, norm: Norm | float = 2, output: int | None = None) -
     if norm not in (1, 2, inf, "inf"):
         raise UsageError("The norm is 1, 2 or infinity.", got=norm, where="Complex.lipschitz")
     if output is not None and not 0 <= output < cells.plan.outputs:
-        raise UsageError("There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}")
+        raise UsageError(
+            "There is no such output.", got=output, remedy=f"0 … {cells.plan.outputs - 1}"
+        )
     rows = slice(None) if output is None else slice(output, output + 1)
     if not len(cells):
         return Enclosure(0.0, inf, Basis.EXACT)
@@ -109,7 +111,9 @@ def _largest_square(square: fmpq_mat, gram: fmpq_mat) -> tuple[Fraction, Fractio
     if square.nrows() == 1:
         s = square[0, 0] / gram[0, 0]
         return Fraction(int(s.p), int(s.q)), Fraction(int(s.p), int(s.q))
-    ratio = np.array([[float(Fraction(int(x.p), int(x.q))) for x in row] for row in gram.solve(square).table()])
+    ratio = np.array(
+        [[float(Fraction(int(x.p), int(x.q))) for x in row] for row in gram.solve(square).table()]
+    )
     guess = Fraction(max(float(np.linalg.eigvals(ratio).real.max()), 1e-300))
     high = _beyond(guess, 1, lambda s: _is_at_least(s, square, gram))
     low = _beyond(guess, -1, lambda s: not _is_at_least(s, square, gram))
@@ -159,13 +163,22 @@ def _gram(chart: Chart) -> fmpq_mat:
 def _align(chart: Chart, norm: Norm | float) -> Fraction:
     r"""$c$ with $\|Jt\|=c\|t\|$: 1 for coordinate planes and boxes, the length of the step for segments."""
     if chart.basis.shape[1] == 1:
-        parts = [abs(Fraction(a) + Fraction(b)) for a, b in zip(chart.basis[:, 0].tolist(), chart.tail[:, 0].tolist())]
+        parts = [
+            abs(Fraction(a) + Fraction(b))
+            for a, b in zip(chart.basis[:, 0].tolist(), chart.tail[:, 0].tolist())
+        ]
         return sum(parts, Fraction(0)) if norm == 1 else max(parts)
     axes = chart.basis != 0
-    units = (chart.basis[axes] == 1).all() and (axes.sum(axis=0) == 1).all() and (axes.sum(axis=1) <= 1).all()
+    units = (
+        (chart.basis[axes] == 1).all()
+        and (axes.sum(axis=0) == 1).all()
+        and (axes.sum(axis=1) <= 1).all()
+    )
     if chart.tail.any() or not units:
         raise UsageError(
-            "In a slanted slice only the Euclidean norm is measured.", got=f"norm = {norm}", remedy="norm=2, or a Box"
+            "In a slanted slice only the Euclidean norm is measured.",
+            got=f"norm = {norm}",
+            remedy="norm=2, or a Box",
         )
     return Fraction(1)
 
@@ -222,5 +235,9 @@ def _orthonormal(chart: Chart) -> tuple[np.ndarray, float]:
     R = _orthonormalising(chart.basis)
     exact = fmpq_mat([[fmpq(*float(x).as_integer_ratio()) for x in row] for row in R.tolist()])
     d = len(R)
-    defect = exact.transpose() * _gram(chart) * exact - fmpq_mat([[fmpq(i == j) for j in range(d)] for i in range(d)])
-    return R, 1.001 * float(np.linalg.norm([float(Fraction(int(x.p), int(x.q))) for x in defect.entries()]))
+    defect = exact.transpose() * _gram(chart) * exact - fmpq_mat(
+        [[fmpq(i == j) for j in range(d)] for i in range(d)]
+    )
+    return R, 1.001 * float(
+        np.linalg.norm([float(Fraction(int(x.p), int(x.q))) for x in defect.entries()])
+    )

@@ -42,7 +42,8 @@ class OutputForms:
             masks = [None, *masks]
         first, *self._others = matrices
         self._height = plan.outputs if self._from_outputs else plan.dimension + 1
-        self._first = list(map(int, first.entries()[: self._height * first.ncols()]))  # no homogeneous row of outputs
+        # no homogeneous row of outputs
+        self._first = list(map(int, first.entries()[: self._height * first.ncols()]))
         self._masks = masks
 
     def __call__(self, patterns: Iterable[int], at_once: int = BATCH) -> Iterator[list[Form]]:
@@ -62,8 +63,14 @@ class OutputForms:
         width = rows.ncols()
         numbers = list(map(int, rows.entries()))
         for i in range(n):
-            mine = [numbers[r * width : (r + 1) * width] for r in range(i * height, (i + 1) * height)]
-            yield list(map(tuple, mine)) if self._from_outputs else list(zip(*mine))[: self.plan.outputs]
+            mine = [
+                numbers[r * width : (r + 1) * width] for r in range(i * height, (i + 1) * height)
+            ]
+            yield (
+                list(map(tuple, mine))
+                if self._from_outputs
+                else list(zip(*mine))[: self.plan.outputs]
+            )
 
     def _mask(self, rows: fmpz_mat, bits: list[int], patterns: Sequence[int]) -> fmpz_mat:
         """The columns of inactive neurons set to zero, in the rows of each cell."""
@@ -100,7 +107,10 @@ def _chart(plan: Plan) -> tuple[list[int], int, int]:
     origin, other = dyadic(plan.chart.origin)
     top = max(exponent, other)
     d = plan.dimension
-    rows = [[*(x << (top - exponent) for x in slopes[i * d : (i + 1) * d]), p] for i, p in enumerate(origin)]
+    rows = [
+        [*(x << (top - exponent) for x in slopes[i * d : (i + 1) * d]), p]
+        for i, p in enumerate(origin)
+    ]
     return [x for *row, p in rows for x in (*row, p << (top - other))], d + 1, 1 << top
 
 

@@ -27,7 +27,9 @@ class Polytope:
     @classmethod
     def of(cls, points: Collection[Point], planes: Collection[Form]) -> "Polytope":
         lowest = tuple(dict.fromkeys(tuple(x // gcd(*point) for x in point) for point in points))
-        on = lambda form: frozenset(v for v, point in enumerate(lowest) if sign_at(form, point) == 0)
+        on = lambda form: frozenset(
+            v for v, point in enumerate(lowest) if sign_at(form, point) == 0
+        )
         return cls(lowest, tuple(dict.fromkeys(map(on, planes))))
 
     @property
@@ -41,7 +43,10 @@ class Polytope:
 
     def volume(self) -> Fraction:
         simplices = pull_back(frozenset(range(len(self.points))), self.faces)
-        return sum((simplex_volume([self.points[v] for v in simplex]) for simplex in simplices), Fraction(0))
+        return sum(
+            (simplex_volume([self.points[v] for v in simplex]) for simplex in simplices),
+            Fraction(0),
+        )
 
 
 def polytope(cells: Cells, i: int) -> Polytope:
@@ -79,7 +84,9 @@ def pull_back(face: Face, faces: Sequence[Face]) -> Iterator[tuple[int, ...]]:
 def face_counts(cells: Cells) -> tuple[int, ...]:
     """How many different faces of dimension 0, 1, …, d all cells have together."""
     if not cells.certificate.complete:
-        raise UsageError("Faces are counted in a complete complex.", got=cells.certificate.stopped_by)
+        raise UsageError(
+            "Faces are counted in a complete complex.", got=cells.certificate.stopped_by
+        )
     number: dict[Point, int] = {}
     found: dict[Face, int] = {}
     for i in range(len(cells)):

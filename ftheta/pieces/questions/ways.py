@@ -29,11 +29,14 @@ class Ways:
         self._long_rows = [step.long_rows for step in plan.net.steps]
         self._exact: dict[tuple[int, int], list[tuple[int, fmpq]]] = {}
         first = plan.weights.first[1:]
-        self._neurons = [plan.weights.neuron[a : a + len(s.offset)] for a, s in zip(first, plan.net.steps)]
+        self._neurons = [
+            plan.weights.neuron[a : a + len(s.offset)] for a, s in zip(first, plan.net.steps)
+        ]
 
     def may_lead_out(self, neuron: int, active: Bool[np.ndarray, "neurons"]) -> bool:
         """False only if the neuron has no influence on any output where the neurons of the mask are active."""
-        passing = np.append(active, True)  # coordinates that are passed through count as the last neuron
+        # coordinates that are passed through count as the last neuron
+        passing = np.append(active, True)
         step, coordinate = self.plan.units[neuron].tolist()
         reached = np.array([coordinate])
         gains = {coordinate: fmpq(1)}
@@ -63,7 +66,10 @@ class Ways:
         if (step, k) not in self._exact:
             long_rows = self._long_rows[step]
             found = zip(*(part.tolist() for part in _column(self._columns[step], k)))
-            exact = [(row, long_rows[row][0][k] if row in long_rows else rational(weight)) for row, weight in found]
+            exact = [
+                (row, long_rows[row][0][k] if row in long_rows else rational(weight))
+                for row, weight in found
+            ]
             self._exact[step, k] = exact
         return self._exact[step, k]
 

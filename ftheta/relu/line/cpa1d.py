@@ -44,7 +44,9 @@ class PiecewiseAffine:
     @property
     def jumps(self) -> dict[Fraction, Fraction]:
         """The change of slope at every kink."""
-        return {t: after - before for t, before, after in zip(self.kinks, self.slopes, self.slopes[1:])}
+        return {
+            t: after - before for t, before, after in zip(self.kinks, self.slopes, self.slopes[1:])
+        }
 
     def corners(self, lo: Rational, hi: Rational) -> tuple[list[float], list[float]]:
         """The graph between two points as a polygon: its ends and the kinks between them."""
@@ -95,7 +97,9 @@ class PiecewiseAffine:
         return (away if self(away) else away + (1 if self.slopes[-1] else -1)), inf
 
 
-def from_jumps(left: Rational, jumps: Mapping[Fraction, Fraction], at: Rational, value: Rational) -> PiecewiseAffine:
+def from_jumps(
+    left: Rational, jumps: Mapping[Fraction, Fraction], at: Rational, value: Rational
+) -> PiecewiseAffine:
     """The function with slope `left` at minus infinity, these changes of slope, and the given value at `at`."""
     kinks = sorted(t for t, jump in jumps.items() if jump)
     if len(kinks) >= MAX_PIECES:
@@ -127,7 +131,9 @@ def from_breaks(breaks: Iterable[Rational], g: Callable[[Fraction], Rational]) -
 
 def enclose_rational(value: Rational | float) -> Enclosure:
     """The enclosure of a number known exactly, which may be infinite."""
-    return Enclosure.exact(value) if isfinite(value) else Enclosure.between(float(value), float(value))
+    return (
+        Enclosure.exact(value) if isfinite(value) else Enclosure.between(float(value), float(value))
+    )
 
 
 def affine(slope: Rational, value: Rational = 0) -> PiecewiseAffine:
@@ -135,7 +141,9 @@ def affine(slope: Rational, value: Rational = 0) -> PiecewiseAffine:
     return PiecewiseAffine((), (Fraction(slope),), (Fraction(value),))
 
 
-def combination(terms: Sequence[tuple[Rational, PiecewiseAffine]], constant: Rational = 0) -> PiecewiseAffine:
+def combination(
+    terms: Sequence[tuple[Rational, PiecewiseAffine]], constant: Rational = 0
+) -> PiecewiseAffine:
     r"""$\text{constant}+\sum_ic_if_i$, in time proportional to the number of kinks."""
     jumps: defaultdict[Fraction, Fraction] = defaultdict(Fraction)
     for c, f in terms:
@@ -167,7 +175,9 @@ def on_the_line(description: Description | None) -> Description:
     words = {layer.activation for layer in description.layers} - {"relu", "identity"}
     if widths[0] != 1 or widths[-1] != 1 or words:
         got = ", ".join([f"{widths[0]} inputs", f"{widths[-1]} outputs", *sorted(words)])
-        raise SubjectError("Exact pieces on the line need a ReLU network with one input and one output.", got=got)
+        raise SubjectError(
+            "Exact pieces on the line need a ReLU network with one input and one output.", got=got
+        )
     return description
 
 
@@ -176,7 +186,10 @@ def realisation(description: Description) -> PiecewiseAffine:
     state = [affine(1)]
     for layer in description.layers:
         rows = zip(layer.weight.tolist(), layer.bias.tolist())
-        state = [combination([(Fraction(w), f) for w, f in zip(row, state) if w], Fraction(b)) for row, b in rows]
+        state = [
+            combination([(Fraction(w), f) for w, f in zip(row, state) if w], Fraction(b))
+            for row, b in rows
+        ]
         if layer.activation == "relu":
             state = [relu(f) for f in state]
     return state[0]

@@ -44,5 +44,8 @@ def fewest(f: PiecewiseAffine) -> tuple[ExactNetwork, Enclosure]:
     jumps = list(f.jumps.values())
     shift = [-e * t for e, t in zip(signs, f.kinks)]
     first = f.kinks[0]
-    there = sum((j * max(Fraction(0), e * (first - t)) for j, e, t in zip(jumps, signs, f.kinks)), Fraction(0))
+    there = sum(
+        (j * max(Fraction(0), e * (first - t)) for j, e, t in zip(jumps, signs, f.kinks)),
+        Fraction(0),
+    )
     return ridges(jumps, signs, shift, f.values[0] - there), Enclosure.exact(m)

@@ -10,7 +10,9 @@ HAT = relu(affine(0, 1) - absolute(affine(1)))
 r"""$h(x)=\max\{0,1-|x|\}$."""
 
 _FOLD = Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu")
-DEEP = Description((_FOLD, Dense(-np.ones((1, 2)), np.ones(1), "relu"), Dense(np.ones((1, 1)), np.zeros(1))))
+DEEP = Description(
+    (_FOLD, Dense(-np.ones((1, 2)), np.ones(1), "relu"), Dense(np.ones((1, 1)), np.zeros(1)))
+)
 r"""$r(1-r(x)-r(-x))$."""
 
 
@@ -22,5 +24,9 @@ def shallow(copies: int = 1, offset: float = 0.0) -> Description:
     j = np.arange(copies)
     scale = 2.0 ** (j % 5)
     share = 2.0 ** -np.minimum(j + 1.0, copies - 1)
-    hidden = Dense(np.tile(scale, 3)[:, None], np.outer([1.0, 0.0, offset - 1.0], scale).ravel(), "relu")
-    return Description((hidden, Dense(np.outer([1.0, -2.0, 1.0], share / scale).reshape(1, -1), np.zeros(1))))
+    hidden = Dense(
+        np.tile(scale, 3)[:, None], np.outer([1.0, 0.0, offset - 1.0], scale).ravel(), "relu"
+    )
+    return Description(
+        (hidden, Dense(np.outer([1.0, -2.0, 1.0], share / scale).reshape(1, -1), np.zeros(1)))
+    )

@@ -42,7 +42,10 @@ def along(net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any]) -> 
     grown = [1]
     for step in given.steps:
         rows = zip(step.matrix.rows, step.offset)
-        state = [combination([(fraction(a), state[j]) for j, a in row.items()], fraction(b)) for row, b in rows]
+        state = [
+            combination([(fraction(a), state[j]) for j, a in row.items()], fraction(b))
+            for row, b in rows
+        ]
         if step.rectified.any():
             state = [relu(f) if on else f for f, on in zip(state, step.rectified)]
             grown.append(len({t for f in state for t in f.kinks}) + 1)
@@ -69,7 +72,10 @@ def narrow_bound(widths: Sequence[int]) -> int:
 
 
 def broken_triples(
-    layers: Description, point: Float[np.ndarray, "d"], direction: Float[np.ndarray, "d"], triples: int
+    layers: Description,
+    point: Float[np.ndarray, "d"],
+    direction: Float[np.ndarray, "d"],
+    triples: int,
 ) -> Enclosure:
     """How many pieces there are at least: one more than disjoint triples of equidistant points on the line that are
     surely not on a line in the graph, by intervals; each such triple holds a kink."""

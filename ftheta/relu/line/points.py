@@ -17,17 +17,25 @@ def through_points(x: Sequence[Number], y: Sequence[Number]) -> PiecewiseAffine:
     """The interpolant of the points $(x_i,y_i)$, going on with its outermost slopes."""
     points = sorted(zip([fraction(rational(t)) for t in x], [fraction(rational(v)) for v in y]))
     if len(x) != len(y) or len(points) < 2 or any(a[0] == b[0] for a, b in pairwise(points)):
-        raise SubjectError("Interpolation needs at least two points with distinct abscissae.", got=(list(x), list(y)))
+        raise SubjectError(
+            "Interpolation needs at least two points with distinct abscissae.",
+            got=(list(x), list(y)),
+        )
     slopes = [(fb - fa) / (b - a) for (a, fa), (b, fb) in pairwise(points)]
     return from_slopes([t for t, _ in points[1:-1]], slopes, points[0][0], points[0][1])
 
 
-def from_slopes(kinks: Sequence[Number], slopes: Sequence[Number], at: Number, value: Number) -> PiecewiseAffine:
+def from_slopes(
+    kinks: Sequence[Number], slopes: Sequence[Number], at: Number, value: Number
+) -> PiecewiseAffine:
     r"""The function with slopes $s_0,\dots,s_m$ between the kinks $t_1<\dots<t_m$, and `value` at `at`."""
     t = [fraction(rational(a)) for a in kinks]
     s = [fraction(rational(a)) for a in slopes]
     if len(s) != len(t) + 1 or any(a >= b for a, b in pairwise(t)):
-        raise SubjectError("There is one slope more than kinks, and kinks increase.", got=(list(kinks), list(slopes)))
+        raise SubjectError(
+            "There is one slope more than kinks, and kinks increase.",
+            got=(list(kinks), list(slopes)),
+        )
     jumps = {k: b - a for k, a, b in zip(t, s, s[1:])}
     return from_jumps(s[0], jumps, fraction(rational(at)), fraction(rational(value)))
 
@@ -54,7 +62,10 @@ def on_line(net: ReluNetwork | ExactNetwork) -> tuple[PiecewiseAffine, ...]:
     state = [affine(1)]
     for step in given.steps:
         rows = zip(step.matrix.rows, step.offset)
-        state = [combination([(fraction(a), state[j]) for j, a in row.items()], fraction(b)) for row, b in rows]
+        state = [
+            combination([(fraction(a), state[j]) for j, a in row.items()], fraction(b))
+            for row, b in rows
+        ]
         state = [relu(f) if rectified else f for f, rectified in zip(state, step.rectified)]
     return tuple(state)
 
@@ -76,5 +87,8 @@ def square_error(f: PiecewiseAffine, cells: int) -> Fraction:
         right = f(b)
         turning = (right - left) / (b - a) / 2
         inside = [turning] if a < turning < b else []
-        worst = max(worst, *(abs(x * x - left - (right - left) / (b - a) * (x - a)) for x in (a, b, *inside)))
+        worst = max(
+            worst,
+            *(abs(x * x - left - (right - left) / (b - a) * (x - a)) for x in (a, b, *inside)),
+        )
     return worst

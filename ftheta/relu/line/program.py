@@ -28,7 +28,11 @@ class LineFunction:
         origin = float(f.kinks[0]) if f.kinks else 0.0
         jumps = jnp.array([*map(float, f.jumps.values())])
         kinks = jnp.array([*map(float, f.kinks)])
-        return float(f.values[0]) + float(f.slopes[0]) * (x - origin) + jumps @ jnp.maximum(x - kinks, 0.0)
+        return (
+            float(f.values[0])
+            + float(f.slopes[0]) * (x - origin)
+            + jumps @ jnp.maximum(x - kinks, 0.0)
+        )
 
 
 def exact_pieces(f: Callable[..., Any], dimension: int = 1) -> tuple[PiecewiseAffine, Basis] | str:
@@ -60,7 +64,10 @@ def pieces_or_interpolant(
     step = (hi[0] - lo[0]) / 4
     knots = [lo[0] + k * step for k in range(5)]
     chords = through_points(knots, [float(f(t)) for t in knots])
-    gaps = {t + step / 2: abs(float(f(t + step / 2)) - float(chords(Fraction(t + step / 2)))) for t in knots[:-1]}
+    gaps = {
+        t + step / 2: abs(float(f(t + step / 2)) - float(chords(Fraction(t + step / 2))))
+        for t in knots[:-1]
+    }
     x = max(gaps, key=lambda t: gaps[t])
     how = "f in intervals rounded outward, the network in rationals"
     off = abs(enclose_number(f, x) - Enclosure.exact(chords(Fraction(x))))

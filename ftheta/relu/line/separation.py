@@ -55,7 +55,9 @@ def folds(budget: int) -> int:
 def teeth(k: int) -> PiecewiseAffine:
     r"""$\Delta^{\circ k}$ on $[0,1]$, with its outermost slopes beyond."""
     n = 2**k
-    return from_slopes([Fraction(i, n) for i in range(1, n)], [(-1) ** i * n for i in range(n)], 0, 0)
+    return from_slopes(
+        [Fraction(i, n) for i in range(1, n)], [(-1) ** i * n for i in range(n)], 0, 0
+    )
 
 
 def _broken(h: PiecewiseAffine, lo: Fraction, hi: Fraction) -> list[Fraction]:
@@ -63,14 +65,18 @@ def _broken(h: PiecewiseAffine, lo: Fraction, hi: Fraction) -> list[Fraction]:
     return sorted({lo, hi, *(t for t in (*h.kinks, *h.reaching(0)) if lo < t < hi)})
 
 
-def distance(f: PiecewiseAffine, g: PiecewiseAffine, lo: int | Fraction = 0, hi: int | Fraction = 1) -> Fraction:
+def distance(
+    f: PiecewiseAffine, g: PiecewiseAffine, lo: int | Fraction = 0, hi: int | Fraction = 1
+) -> Fraction:
     r"""$\int_{lo}^{hi}|f-g|$, exactly: the breakpoints of both are merged, and zeros of the difference added."""
     h = f - g
     heights = [(t, abs(h(t))) for t in _broken(h, Fraction(lo), Fraction(hi))]
     return sum(((b - a) * (u + v) / 2 for (a, u), (b, v) in pairwise(heights)), Fraction(0))
 
 
-def crossings(g: PiecewiseAffine, level: Fraction = HALF, lo: int | Fraction = 0, hi: int | Fraction = 1) -> int:
+def crossings(
+    g: PiecewiseAffine, level: Fraction = HALF, lo: int | Fraction = 0, hi: int | Fraction = 1
+) -> int:
     """How often the function goes from one side of the level to the other."""
     h = g - affine(0, level)
     above = [h(t) > 0 for t in _broken(h, Fraction(lo), Fraction(hi)) if h(t)]

@@ -19,7 +19,8 @@ from ..network import ExactNetwork
 from .maximum import max_affine
 from .sums import depth_bound, recent_hidden_layers
 
-STOPS = tuple(fmpq(k, 11) for k in (*range(-10, 0), *range(1, 11)))  # along the hyperplane of a kink
+# along the hyperplane of a kink
+STOPS = tuple(fmpq(k, 11) for k in (*range(-10, 0), *range(1, 11)))
 NEAR = fmpq(1, 2**80)
 Window = tuple[fmpq, fmpq]
 """The least and the largest coordinate."""
@@ -47,7 +48,12 @@ class BrokenKink:
         on_one = not sum(n * (a - b) for n, a, b in zip(self.normal, *points))
         again = tuple(_second_difference(net, p, self.normal, self.output) for p in points)
         different = self.jumps[0] != self.jumps[1]
-        return on_one and different and again == self.jumps and all(is_clean(net, p, along) for p in points)
+        return (
+            on_one
+            and different
+            and again == self.jumps
+            and all(is_clean(net, p, along) for p in points)
+        )
 
     def __str__(self) -> str:
         x, y = (", ".join(f"{float(fraction(t)):.3g}" for t in p) for p in (self.x, self.y))
@@ -67,7 +73,9 @@ class Necessary:
     why: BrokenKink | None = None
 
 
-def necessary(net: ExactNetwork, candidates: Iterable[tuple[Point, Point]], window: Window) -> Necessary:
+def necessary(
+    net: ExactNetwork, candidates: Iterable[tuple[Point, Point]], window: Window
+) -> Necessary:
     """A lower bound from points and normals where there may be kinks; one hidden layer is excluded by a broken one."""
     bent = False
     shallow = count(net).activations <= 1

@@ -53,12 +53,16 @@ def hidden_layers(M: int, shape: Shape = "tree") -> int:
     return (M - 1).bit_length() if shape == "tree" else M - 1
 
 
-def max_affine(slopes: Sequence[Sequence[Number]], offsets: Sequence[Number], shape: Shape = "tree") -> ExactNetwork:
+def max_affine(
+    slopes: Sequence[Sequence[Number]], offsets: Sequence[Number], shape: Shape = "tree"
+) -> ExactNetwork:
     r"""$x\mapsto\max_k(\langle a_k,x\rangle+c_k)$: every convex piecewise-affine function, $a_k$ in `slopes`."""
     return precompose(maximum(len(offsets), shape), [list(a) for a in slopes], list(offsets))
 
 
 def max_min(groups: Sequence[Sequence[int]], slopes: Any, offsets: Any) -> ExactNetwork:
     r"""$x\mapsto\max_i\min_{j\in S_i}(\langle a_j,x\rangle+c_j)$, the lattice form, with $S_i$ in `groups`."""
-    nets = [-max_affine([[-a for a in slopes[j]] for j in S], [-offsets[j] for j in S]) for S in groups]
+    nets = [
+        -max_affine([[-a for a in slopes[j]] for j in S], [-offsets[j] for j in S]) for S in groups
+    ]
     return compose(maximum(len(groups)), stack(*nets))

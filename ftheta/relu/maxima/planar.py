@@ -88,7 +88,9 @@ def fan(p: Point, vectors: Sequence[Vector]) -> Iterator[Term]:
             yield ONE, (through(p, turn(s if dot(s, s) <= dot(v, v) else v)),)
         s = total
     if any(s):
-        raise SubjectError("The kinks around a vertex do not close.", got=f"at {p}", remedy="check the mesh")
+        raise SubjectError(
+            "The kinks around a vertex do not close.", got=f"at {p}", remedy="check the mesh"
+        )
 
 
 def through(p: Point, normal: Vector) -> Form:
@@ -147,7 +149,9 @@ def _compact(star: Mesh) -> MaximaSum:
         left, right = sides if _is_left(star, facet, cells[0]) else sides[::-1]
         edges.append(jump(p, q, left, right))
     corner = star.simplices[0]
-    return MaximaSum.fit(terms(edges, frozenset(star.points)), star.corners(0), [fmpq(values[k]) for k in corner])
+    return MaximaSum.fit(
+        terms(edges, frozenset(star.points)), star.corners(0), [fmpq(values[k]) for k in corner]
+    )
 
 
 def _skirt(mesh: Mesh, i: int, star: list[tuple[Point, ...]]) -> list[tuple[Point, ...]]:

@@ -79,7 +79,9 @@ class MaximaSum:
         if not any(self.affine[:-1]) and not self.terms:
             return ExactNetwork.affine([[0] * (len(self.affine) - 1)], [self.affine[-1]])
         if max((len(forms) for _, forms in self.terms), default=0) > 3:
-            raise SubjectError("Two hidden layers take maxima of at most four forms.", got="more in one term")
+            raise SubjectError(
+                "Two hidden layers take maxima of at most four forms.", got="more in one term"
+            )
         build = _Layers(len(self.affine) - 1)
         for c, forms in self.terms:
             build.add(c, forms)
@@ -129,12 +131,16 @@ class _Layers:
     def network(self) -> ExactNetwork:
         forms = list(self.first)
         first = ExactStep(
-            ExactMatrix.of([list(f[:-1]) for f in forms]), tuple(f[-1] for f in forms), np.ones(len(forms), bool)
+            ExactMatrix.of([list(f[:-1]) for f in forms]),
+            tuple(f[-1] for f in forms),
+            np.ones(len(forms), bool),
         )
         rows = list(self.second)
         outer = list(self.outer)
         if not rows:
-            return ExactNetwork((first, _affine_step([self.direct], [self.constant], len(forms), False)))
+            return ExactNetwork(
+                (first, _affine_step([self.direct], [self.constant], len(forms), False))
+            )
         if self.direct:
             rows += [self.direct, {j: -a for j, a in self.direct.items()}]
             outer += [ONE, -ONE]
@@ -143,7 +149,9 @@ class _Layers:
         return ExactNetwork((first, second, last))
 
 
-def _affine_step(rows: list[dict[int, fmpq]], offset: list[fmpq], width: int, rectified: bool) -> ExactStep:
+def _affine_step(
+    rows: list[dict[int, fmpq]], offset: list[fmpq], width: int, rectified: bool
+) -> ExactStep:
     matrix = ExactMatrix(tuple(rows), (len(rows), width))
     return ExactStep(matrix, tuple(offset), np.full(len(rows), rectified))
 

@@ -43,7 +43,12 @@ def few_maxima(forms: Iterable[Form]) -> MaximaSum | None:
 def _signed_sum(lines: Sequence[Form], mesh: Mesh) -> MaximaSum:
     rho = mesh.dimension
     rim = [set(facet) for facet, cells in mesh.facets.items() if len(cells) == 1]
-    faces = {face for cell in mesh.simplices for k in range(rho + 1) for face in combinations(sorted(cell), k + 1)}
+    faces = {
+        face
+        for cell in mesh.simplices
+        for k in range(rho + 1)
+        for face in combinations(sorted(cell), k + 1)
+    }
     affine = constant(0, len(lines[0]) - 1)
     terms = []
     for face in sorted(faces):
@@ -72,7 +77,11 @@ def _upper_hull(points: Sequence[Point], heights: Sequence[fmpq]) -> Mesh | None
     """A triangulation of the points over which the heights are concave: proposed by Qhull, verified exactly."""
     for seed in range(ATTEMPTS):
         try:
-            cells = [cell for cell in _proposal(points, heights, seed) if not _is_flat([points[k] for k in cell])]
+            cells = [
+                cell
+                for cell in _proposal(points, heights, seed)
+                if not _is_flat([points[k] for k in cell])
+            ]
             mesh = Mesh.of([list(p) for p in points], cells)
         except (QhullError, SubjectError):
             continue
@@ -103,9 +112,14 @@ def _proposal(points: Sequence[Point], heights: Sequence[fmpq], seed: int) -> li
 
 def _is_upper_hull(mesh: Mesh, heights: Sequence[fmpq]) -> bool:
     for facet, cells in mesh.facets.items():
-        if len(cells) == 1 and any(value(mesh.opposite(facet, cells[0]), x) < 0 for x in mesh.points):
+        if len(cells) == 1 and any(
+            value(mesh.opposite(facet, cells[0]), x) < 0 for x in mesh.points
+        ):
             return False
-    planes = (interpolant(mesh.corners(k), [heights[i] for i in cell]) for k, cell in enumerate(mesh.simplices))
+    planes = (
+        interpolant(mesh.corners(k), [heights[i] for i in cell])
+        for k, cell in enumerate(mesh.simplices)
+    )
     return all(value(plane, x) >= h for plane in planes for x, h in zip(mesh.points, heights))
 
 
@@ -120,12 +134,17 @@ def lifted_star(mesh: Mesh, i: int) -> MaximaSum | None:
     function or no triangulation was verified.
     """
     own = {k: mesh.coordinates[k][i] for k in mesh.stars[i]}
-    inner = [(facet, cells) for facet, cells in mesh.facets.items() if i in facet and len(cells) == 2]
+    inner = [
+        (facet, cells) for facet, cells in mesh.facets.items() if i in facet and len(cells) == 2
+    ]
     folds = [(cells[0], cells[1], facet) for facet, cells in inner]
     heights = _convex_heights(mesh, i, folds)
     if heights is None:
         return None
-    H = {k: interpolant(mesh.corners(k), [heights.get(v, ZERO) for v in mesh.simplices[k]]) for k in own}
+    H = {
+        k: interpolant(mesh.corners(k), [heights.get(v, ZERO) for v in mesh.simplices[k]])
+        for k in own
+    }
     bends = [(_bend(mesh, own, fold), _bend(mesh, H, fold)) for fold in folds]
     if any(h <= 0 for _, h in bends):
         return None
@@ -143,7 +162,9 @@ def _bend(mesh: Mesh, pieces: dict[int, Form], fold: tuple[int, int, tuple[int, 
     return value(plus(pieces[b], pieces[a], -1), mesh.points[apex])
 
 
-def _convex_heights(mesh: Mesh, i: int, folds: list[tuple[int, int, tuple[int, ...]]]) -> dict[int, fmpq] | None:
+def _convex_heights(
+    mesh: Mesh, i: int, folds: list[tuple[int, int, tuple[int, ...]]]
+) -> dict[int, fmpq] | None:
     """Values at the neighbours of vertex `i` (0 at `i`) whose interpolant bends up at every fold: a linear program."""
     around = sorted({v for k in mesh.stars[i] for v in mesh.simplices[k]} - {i})
     column = {v: j for j, v in enumerate(around)}
@@ -162,4 +183,8 @@ def _convex_heights(mesh: Mesh, i: int, folds: list[tuple[int, int, tuple[int, .
     limits = np.vstack([rows, np.hstack([one, -last]), np.hstack([-one, -last])])
     least = np.concatenate([-np.ones(len(folds)), np.zeros(2 * len(around))])
     found = linprog(np.eye(len(around) + 1)[-1], A_ub=limits, b_ub=least, bounds=(None, None))
-    return {v: rational(round(float(h) * 2**12)) / 2**12 for v, h in zip(around, found.x)} if found.success else None
+    return (
+        {v: rational(round(float(h) * 2**12)) / 2**12 for v, h in zip(around, found.x)}
+        if found.success
+        else None
+    )

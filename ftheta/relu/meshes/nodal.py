@@ -9,7 +9,18 @@ from flint import fmpq  # type: ignore[import-untyped]
 from ftheta.logic.errors import SubjectError
 
 from ..calculus import combination, stack
-from ..geometry import Form, Point, Simplex, centre, constant, plus, positive_part, times, value, where_all_positive
+from ..geometry import (
+    Form,
+    Point,
+    Simplex,
+    centre,
+    constant,
+    plus,
+    positive_part,
+    times,
+    value,
+    where_all_positive,
+)
 from ..line.cpa1d import PiecewiseAffine
 from ..line.points import from_slopes, line_network, through_points
 from ..matrices import fraction
@@ -57,7 +68,9 @@ def nodal(mesh: Mesh, i: int) -> ExactNetwork:
     on convex meshes, by `convex_star` or `lifted_star`. Otherwise `lattice_nodal`, deeper but general.
     """
     if not mesh.stars[i]:
-        raise SubjectError("The vertex belongs to no simplex.", where=f"vertex {i}", got="an isolated point")
+        raise SubjectError(
+            "The vertex belongs to no simplex.", where=f"vertex {i}", got="an isolated point"
+        )
     if mesh.dimension == 1:
         return line_network(_hat_on_line(mesh, i))
     if mesh.dimension == 2:
@@ -71,7 +84,9 @@ def convex_pieces(mesh: Mesh, values: Sequence[Any]) -> list[Form] | None:
     for facet, cells in mesh.facets.items():
         if len(cells) == 2:
             (apex,) = set(mesh.simplices[cells[1]]) - set(facet)
-            if value(pieces[cells[0]], mesh.points[apex]) > value(pieces[cells[1]], mesh.points[apex]):
+            if value(pieces[cells[0]], mesh.points[apex]) > value(
+                pieces[cells[1]], mesh.points[apex]
+            ):
                 return None
     return list(dict.fromkeys(pieces)) if mesh.is_convex else None
 
@@ -100,7 +115,9 @@ def _interpolant_on_line(mesh: Mesh, v: Sequence[fmpq]) -> PiecewiseAffine:
 
 def _hat_on_line(mesh: Mesh, i: int) -> PiecewiseAffine:
     x = fraction(mesh.points[i][0])
-    near = sorted(fraction(mesh.points[j][0]) for k in mesh.stars[i] for j in mesh.simplices[k] if j != i)
+    near = sorted(
+        fraction(mesh.points[j][0]) for k in mesh.stars[i] for j in mesh.simplices[k] if j != i
+    )
     all_points = [fraction(p[0]) for p, star in zip(mesh.points, mesh.stars) if star]
     left = max([t for t in all_points if t < x], default=2 * x - near[-1])
     right = min([t for t in all_points if t > x], default=2 * x - near[0])
@@ -128,7 +145,9 @@ def _forms(mesh: Mesh, i: int) -> dict[int, Form]:
 def star_is_convex(mesh: Mesh, i: int) -> bool:
     r"""$\ell_j\ge0$ at every vertex of the star for all $j$: then $\phi_i=\min_k\ell_k$ on it."""
     around = {v for k in mesh.stars[i] for v in mesh.simplices[k]}
-    return all(value(form, mesh.points[v]) >= 0 for form in _forms(mesh, i).values() for v in around)
+    return all(
+        value(form, mesh.points[v]) >= 0 for form in _forms(mesh, i).values() for v in around
+    )
 
 
 def convex_star(mesh: Mesh, i: int) -> MaximaSum:
@@ -157,7 +176,9 @@ def _boundary_faces(mesh: Mesh, i: int, slopes: Sequence[Form]) -> set[frozenset
     faces: set[frozenset[int]] = set()
     for v in {v for k in mesh.stars[i] for v in mesh.simplices[k]} - {i}:
         facet = [k for k, f in enumerate(slopes) if value(f, mesh.points[v]) == 1]
-        ring = _ring([slopes[k][:-1] for k in facet], tuple(b - a for a, b in zip(x, mesh.points[v])))
+        ring = _ring(
+            [slopes[k][:-1] for k in facet], tuple(b - a for a, b in zip(x, mesh.points[v]))
+        )
         for a, b in pairwise(ring[1:]):
             triangle = [facet[ring[0]], facet[a], facet[b]]
             faces |= {frozenset(s) for s in (triangle, *_proper(triangle))}
@@ -201,7 +222,11 @@ def lattice_nodal(mesh: Mesh, i: int) -> ExactNetwork:
         forms, groups = _lattice(mesh, i, steepness)
         if safe or _verify(mesh, i, forms, groups):
             zero = constant(0, mesh.dimension)
-            return max_min([*groups, [len(forms)]], [f[:-1] for f in (*forms, zero)], [f[-1] for f in (*forms, zero)])
+            return max_min(
+                [*groups, [len(forms)]],
+                [f[:-1] for f in (*forms, zero)],
+                [f[-1] for f in (*forms, zero)],
+            )
     raise SubjectError(
         "The nodal function of a boundary vertex could not be separated from the rest of the mesh.",
         where=f"vertex {i}",
@@ -216,7 +241,11 @@ def _lattice(mesh: Mesh, i: int, steepness: int) -> tuple[list[Form], list[list[
     for facet, cells in mesh.facets.items() if steepness else ():
         if len(cells) == 1 and i in facet:
             forms.append(plus(own[cells[0]], mesh.opposite(facet, cells[0]), steepness))
-    groups = {frozenset(group) for k, form in own.items() for group in _orders(mesh.corners(k), form, forms)}
+    groups = {
+        frozenset(group)
+        for k, form in own.items()
+        for group in _orders(mesh.corners(k), form, forms)
+    }
     least = [sorted(g) for g in groups if not any(h < g for h in groups)]
     return forms, sorted(least)
 
@@ -227,7 +256,9 @@ def _orders(corners: Simplex, form: Form, forms: list[Form]) -> Iterator[list[in
     for other in forms:
         gap = plus(other, form, -1)
         sides = (gap, times(fmpq(-1), gap)) if any(gap) else ()
-        cells = [part for cell in cells for side in sides for part in positive_part(cell, side)] or cells
+        cells = [
+            part for cell in cells for side in sides for part in positive_part(cell, side)
+        ] or cells
     for cell in cells:
         x = centre(cell)
         yield [j for j, other in enumerate(forms) if value(other, x) >= value(form, x)]
@@ -238,7 +269,8 @@ def _verify(mesh: Mesh, i: int, forms: list[Form], groups: list[list[int]]) -> b
     zero = constant(0, mesh.dimension)
     own = _forms(mesh, i)
     return all(
-        where_all_positive(mesh.corners(k), [plus(forms[j], own.get(k, zero), -1) for j in group]) is None
+        where_all_positive(mesh.corners(k), [plus(forms[j], own.get(k, zero), -1) for j in group])
+        is None
         for k in range(len(mesh.simplices))
         for group in groups
     )

@@ -22,7 +22,9 @@ ZERO = fmpq(0)
 MOST_CELLS = 20_000
 
 
-def cells(net: ExactNetwork, simplex: Simplex, most: int = MOST_CELLS) -> Iterator[tuple[Simplex, tuple[Form, ...]]]:
+def cells(
+    net: ExactNetwork, simplex: Simplex, most: int = MOST_CELLS
+) -> Iterator[tuple[Simplex, tuple[Form, ...]]]:
     """Simplices that make up the given one, each with the affine forms of the outputs on it."""
     d = len(simplex) - 1
     found = 0
@@ -39,7 +41,9 @@ def cells(net: ExactNetwork, simplex: Simplex, most: int = MOST_CELLS) -> Iterat
         elif k == len(net.steps) - 1:
             found += 1
             if found > most:
-                raise SubjectError("The network has too many cells on a simplex.", got=f"more than {most:,}")
+                raise SubjectError(
+                    "The network has too many cells on a simplex.", got=f"more than {most:,}"
+                )
             yield cell, tuple(forms)
         else:
             waiting.append((cell, k + 1, _image(net, k + 1, _mask(forms, on, cell)), 0))
@@ -64,7 +68,9 @@ def _changes_sign(form: Form, cell: Simplex) -> bool:
     return min(values) < 0 < max(values)
 
 
-def largest(net: ExactNetwork, simplices: Iterable[Simplex], most: int = MOST_CELLS) -> tuple[Fraction, Point]:
+def largest(
+    net: ExactNetwork, simplices: Iterable[Simplex], most: int = MOST_CELLS
+) -> tuple[Fraction, Point]:
     r"""$\sup|f|$ over the simplices and all outputs, and where it is attained."""
     best = fmpq(-1)
     place = ()
@@ -93,7 +99,9 @@ def volume(simplex: Simplex) -> fmpq:
     return abs(corners.det()) / factorial(len(simplex) - 1)
 
 
-def box_mesh(lower: Sequence[Number], upper: Sequence[Number], cells: int = 1) -> tuple[list[Point], list[list[int]]]:
+def box_mesh(
+    lower: Sequence[Number], upper: Sequence[Number], cells: int = 1
+) -> tuple[list[Point], list[list[int]]]:
     r"""Points and simplices of the box: `cells` cubes along every axis, each cut into the $d!$ simplices of Kuhn."""
     d = len(lower)
     lo = [rational(t) for t in lower]

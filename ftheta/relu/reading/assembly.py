@@ -74,7 +74,9 @@ class Assembly:
     def input_forms(self, start: int, shape: tuple[int, ...]) -> Forms:
         size = prod(shape)
         columns = np.arange(start, start + size)
-        matrix = sparse.csr_array((np.ones(size), columns, np.arange(size + 1)), shape=(size, self.inputs))
+        matrix = sparse.csr_array(
+            (np.ones(size), columns, np.arange(size + 1)), shape=(size, self.inputs)
+        )
         return Forms(shape, matrix, np.zeros(size), names=True)
 
     def relu(self, forms: Forms) -> Forms:
@@ -107,9 +109,14 @@ class Assembly:
     def definitions(self) -> Forms:
         """For every variable what it stands for, or what is under its ReLU; nothing for inputs."""
         n = len(self.level)
-        rows = [sparse.csr_array((self.inputs, n)), *(widen_matrix(block.matrix, n) for block in self.blocks)]
+        rows = [
+            sparse.csr_array((self.inputs, n)),
+            *(widen_matrix(block.matrix, n) for block in self.blocks),
+        ]
         offset = np.concatenate([np.zeros(self.inputs), *(block.offset for block in self.blocks)])
-        clean = np.concatenate([np.ones(self.inputs, bool), *(block.forms.is_clean for block in self.blocks)])
+        clean = np.concatenate(
+            [np.ones(self.inputs, bool), *(block.forms.is_clean for block in self.blocks)]
+        )
         return Forms((n,), sparse.csr_array(sparse.vstack(rows, format="csr")), offset, clean=clean)
 
     # ---- without rounding --------------------------------------------------------------------------------------
@@ -133,7 +140,9 @@ class Assembly:
         place = np.empty(forms.size, np.int64)
         place[right] = np.arange(right.size)
         place[wrong] = right.size + np.arange(wrong.size)
-        return pool_forms([forms.taken(right), written(rows, forms.matrix.shape[1])]).taken(place.reshape(forms.shape))
+        return pool_forms([forms.taken(right), written(rows, forms.matrix.shape[1])]).taken(
+            place.reshape(forms.shape)
+        )
 
     def _spend(self, terms: int) -> None:
         self.terms += terms
@@ -168,7 +177,8 @@ class Assembly:
         self.level = np.concatenate([self.level, below + rectified])
         self.is_neuron = np.concatenate([self.is_neuron, np.full(size, rectified)])
         matrix = sparse.csr_array(
-            (np.ones(size), np.arange(start, start + size), np.arange(size + 1)), shape=(size, start + size)
+            (np.ones(size), np.arange(start, start + size), np.arange(size + 1)),
+            shape=(size, start + size),
         )
         return Forms(forms.shape, matrix, np.zeros(size), names=True)
 
@@ -197,7 +207,8 @@ class Assembly:
             carried = np.flatnonzero(live & (self.level <= t) & (last > t + 1))
             given = np.concatenate([neurons, carried])
             itself = sparse.csr_array(
-                (np.ones(len(carried)), carried, np.arange(len(carried) + 1)), shape=(len(carried), n)
+                (np.ones(len(carried)), carried, np.arange(len(carried) + 1)),
+                shape=(len(carried), n),
             )
             matrix = sparse.csr_array(sparse.vstack([D[neurons], itself], format="csr"))
             offset = np.concatenate([b[neurons], np.zeros(len(carried))])
@@ -206,12 +217,25 @@ class Assembly:
                 self.definition(int(given[i]), self._spend) if i < k else {int(given[i]): ONE}
             )
             steps.append(
-                self._step(Forms((len(given),), matrix, offset, clean=clean), exactly, held, state, len(neurons))
+                self._step(
+                    Forms((len(given),), matrix, offset, clean=clean),
+                    exactly,
+                    held,
+                    state,
+                    len(neurons),
+                )
             )
             state = given
         return ReluNetwork(tuple(steps), "; ".join(self.rounded))
 
-    def _step(self, rows: Forms, exactly: Callable[[int], Row], held: Forms, state: np.ndarray, neurons: int) -> Step:
+    def _step(
+        self,
+        rows: Forms,
+        exactly: Callable[[int], Row],
+        held: Forms,
+        state: np.ndarray,
+        neurons: int,
+    ) -> Step:
         """The step that computes `rows` of variables from the state, where the variables `held` are known there.
 
         `exactly(i)` is row `i` without rounding; it is asked for where the product of float64 may have been rounded.
@@ -234,13 +258,18 @@ class Assembly:
         except TooLong:
             self._give_up()
             return Step(compact_array(matrix), offset, rectified)
-        right = sparse.csr_array((good.astype(float), np.arange(len(good)), np.arange(len(good) + 1)))
+        right = sparse.csr_array(
+            (good.astype(float), np.arange(len(good)), np.arange(len(good) + 1))
+        )
         right.eliminate_zeros()  # a row that is left out may be infinite
         nearer = written([found.get(i, {}) for i in range(len(good))], len(state))
         matrix = sparse.csr_array(right @ matrix + nearer.matrix)
         offset = np.where(good, offset, nearer.offset)
         return Step(
-            compact_array(matrix), offset, rectified, {i: _long(row) for i, row in found.items() if _is_long(row)}
+            compact_array(matrix),
+            offset,
+            rectified,
+            {i: _long(row) for i, row in found.items() if _is_long(row)},
         )
 
     def _afford(self, A: Any, E: Any, wanted: np.ndarray) -> None:
@@ -283,7 +312,9 @@ class Assembly:
         D = known.matrix
         b = known.offset
         n = known.size
-        E = sparse.csr_array((np.ones(len(state)), (state, np.arange(len(state)))), shape=(n, len(state)))
+        E = sparse.csr_array(
+            (np.ones(len(state)), (state, np.arange(len(state)))), shape=(n, len(state))
+        )
         e = np.zeros(n)
         clean = np.ones(n, bool)
         held = held.copy()
@@ -291,12 +322,16 @@ class Assembly:
         for block in self.blocks:
             rows = block.start + np.flatnonzero(held[block.start : block.start + len(block.offset)])
             if rows.size and not block.rectified:
-                spread = sparse.csr_array((np.ones(rows.size), (rows, np.arange(rows.size))), shape=(n, rows.size))
+                spread = sparse.csr_array(
+                    (np.ones(rows.size), (rows, np.arange(rows.size))), shape=(n, rows.size)
+                )
                 read = D[rows]
                 matrix = sparse.csr_array(read @ E)
                 offset = read @ e + b[rows]
                 if not self.gave_up:
-                    clean[rows] = known.is_clean[rows] & rows_that_pass(clean[read.indices], read.indptr)
+                    clean[rows] = known.is_clean[rows] & rows_that_pass(
+                        clean[read.indices], read.indptr
+                    )
                     clean[rows] &= product_rows_are_exact(read, E, e, b[rows], matrix, offset)
                 e[rows] = offset
                 E = sparse.csr_array(E + spread @ matrix)
@@ -318,11 +353,15 @@ def _long(row: Row) -> LongRow:
 def _rows_where(matrix: Any, holds: np.ndarray) -> np.ndarray:
     """The rows (that are not empty) in which every entry passes."""
     entries = np.diff(matrix.indptr)
-    failures = np.bincount(np.repeat(np.arange(len(entries)), entries)[~holds], minlength=len(entries))
+    failures = np.bincount(
+        np.repeat(np.arange(len(entries)), entries)[~holds], minlength=len(entries)
+    )
     return (entries > 0) & (failures == 0)
 
 
 def _row_max(matrix: Any, values: np.ndarray) -> np.ndarray:
     top = np.zeros(matrix.shape[0], np.int64)
-    np.maximum.at(top, np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), values[matrix.indices])
+    np.maximum.at(
+        top, np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)), values[matrix.indices]
+    )
     return top

@@ -48,7 +48,9 @@ def equal(unequal: bool) -> Callable[..., np.ndarray]:
         one, other = (spread(as_forms(v), node.shape) for v in (x, y))
         gap = multiples(one - other)
         if any(gap.times):
-            raise refuse(node, "Whether two values are equal is not continuous.", "compare with < or >")
+            raise refuse(
+                node, "Whether two values are equal is not continuous.", "compare with < or >"
+            )
         return np.full(node.shape, not unequal)
 
     return rule
@@ -63,7 +65,9 @@ def combine(word: str) -> Callable[..., Truth]:
     }
 
     def rule(assembly: Assembly, node: Node, x: Any, y: Any) -> Truth:
-        one, other = (as_truth(v).map_forms(lambda forms: spread(forms, node.shape)) for v in (x, y))
+        one, other = (
+            as_truth(v).map_forms(lambda forms: spread(forms, node.shape)) for v in (x, y)
+        )
         k = len(one.parts)
         holds = lambda signs: together[word](one.holds(signs[:k]), other.holds(signs[k:]))
         return Truth(one.parts + other.parts, holds)
@@ -94,15 +98,24 @@ def choose(assembly: Assembly, node: Node, which: Truth, no: Any, yes: Any) -> F
 
 def _join(node: Node, which: Truth, no: Any, yes: Any) -> Choice:
     """One tree of both."""
-    one, other = (c if isinstance(c, Choice) else Choice((), (c,), lambda _: 0, _jump(node)) for c in (no, yes))
+    one, other = (
+        c if isinstance(c, Choice) else Choice((), (c,), lambda _: 0, _jump(node))
+        for c in (no, yes)
+    )
     k = len(which.parts)
     m = len(one.parts)
     n = len(one.cases)
 
     def picks(signs: Signs) -> int:
-        return n + other.picks(signs[k + m :]) if which.holds(signs[:k]) else one.picks(signs[k : k + m])
+        return (
+            n + other.picks(signs[k + m :])
+            if which.holds(signs[:k])
+            else one.picks(signs[k : k + m])
+        )
 
-    return Choice(which.parts + one.parts + other.parts, one.cases + other.cases, picks, _jump(node))
+    return Choice(
+        which.parts + one.parts + other.parts, one.cases + other.cases, picks, _jump(node)
+    )
 
 
 def _jump(node: Node) -> SubjectError:
@@ -113,7 +126,9 @@ def _jump(node: Node) -> SubjectError:
     )
 
 
-def _one_comparison(assembly: Assembly, node: Node, which: Truth, no: Forms, yes: Forms) -> Forms | None:
+def _one_comparison(
+    assembly: Assembly, node: Node, which: Truth, no: Forms, yes: Forms
+) -> Forms | None:
     D = which.parts[0].difference
     if not which.holds([True]):
         no, yes = yes, no
@@ -134,7 +149,9 @@ def _factors(assembly: Assembly, node: Node, difference: Forms, side: Forms) -> 
         found[same] = x.times[same] / y.times[same]
     left = np.flatnonzero(found == None)  # noqa: E711
     _within_budget(node, left.size)
-    for i, a, b in zip(left, exact_rows(difference, left.tolist()), exact_rows(side, left.tolist())):
+    for i, a, b in zip(
+        left, exact_rows(difference, left.tolist()), exact_rows(side, left.tolist())
+    ):
         factor = _factor(assembly, a, b)
         if factor is None:
             return None
@@ -145,7 +162,9 @@ def _factors(assembly: Assembly, node: Node, difference: Forms, side: Forms) -> 
 def _within_budget(node: Node, rows: int) -> None:
     if rows > MOST_ROWS:
         what = f"A choice of {rows:,} entries is too large to be looked at one by one."
-        raise refuse(node, what, f"at most {MOST_ROWS:,}; write it with maximum, minimum, clip or abs")
+        raise refuse(
+            node, what, f"at most {MOST_ROWS:,}; write it with maximum, minimum, clip or abs"
+        )
 
 
 # ---- one entry, in rationals -----------------------------------------------------------------------------------------
@@ -161,7 +180,9 @@ def _factor(assembly: Assembly, difference: Row, side: Row) -> fmpq | None:
     return found
 
 
-def _on_half_space(assembly: Assembly, row: Row, side: Row, view: View, nested: int = NESTED) -> Row:
+def _on_half_space(
+    assembly: Assembly, row: Row, side: Row, view: View, nested: int = NESTED
+) -> Row:
     r"""The row, with its neurons $r(\gamma\,\text{side}+\kappa)$ resolved where `side` $\ge0$ decides their sign.
 
     What stands under a neuron is resolved first, up to `nested` times.
@@ -200,7 +221,11 @@ class _Line:
 
 def _along_one_form(assembly: Assembly, node: Node, choice: Choice) -> Forms | None:
     if len(choice.parts) > MOST_PARTS:
-        raise refuse(node, f"A choice by {len(choice.parts)} comparisons is too large.", f"at most {MOST_PARTS}")
+        raise refuse(
+            node,
+            f"A choice by {len(choice.parts)} comparisons is too large.",
+            f"at most {MOST_PARTS}",
+        )
     n = choice.cases[0].size
     _within_budget(node, n)
     sides = [exact_rows(part.difference, range(n)) for part in choice.parts]
@@ -223,15 +248,20 @@ def _realise(assembly: Assembly, lines: Sequence[_Line]) -> Forms:
         return total
     rows = [i for i, _, _ in bends]
     factors = [alpha for _, _, alpha in bends]
-    M = sparse.csr_array((list(map(nearest, factors)), (rows, np.arange(len(rows)))), shape=(len(lines), len(rows)))
+    M = sparse.csr_array(
+        (list(map(nearest, factors)), (rows, np.arange(len(rows)))), shape=(len(lines), len(rows))
+    )
     return total + assembly.relu(written(under, known)).map(M, total.shape, factors)
 
 
 def _line(assembly: Assembly, choice: Choice, sides: list[Row], cases: list[Row]) -> _Line | None:
     """None if the differences are not functions of one form, or if cases do not meet."""
-    views: tuple[View, ...] = (lambda row: row, assembly.unfold)  # one thing may be held under two names
+    # one thing may be held under two names
+    views: tuple[View, ...] = (lambda row: row, assembly.unfold)
     for view in views:
-        found = _Entry(assembly, choice, [view(row) for row in sides], [view(row) for row in cases], view).line()
+        found = _Entry(
+            assembly, choice, [view(row) for row in sides], [view(row) for row in cases], view
+        ).line()
         if found is not None:
             return found
     return None
@@ -261,7 +291,10 @@ class _Entry:
         for t, left, right in zip(cuts, probes, probes[1:]):
             before = self._case(left, z, values)[0]
             side = combine_forms([(ONE, z), (-t, {CONSTANT: ONE})])
-            steps = [combine_forms([(ONE, self._case(p, z, values)[0]), (-ONE, before)]) for p in (right, t)]
+            steps = [
+                combine_forms([(ONE, self._case(p, z, values)[0]), (-ONE, before)])
+                for p in (right, t)
+            ]
             factors = [ratio(step, side) for step in steps]
             if factors[0] is None or factors[1] is None:
                 return None

@@ -24,7 +24,13 @@ from .linear_maps import groups
 
 MOST_RATIONALS = 20_000  # products or sums of constants in one operation
 
-DATA = {"pad": (0, 1), "gather": (0,), "dynamic_slice": (0,), "dynamic_update_slice": (0, 1), "scatter": (0, 2)}
+DATA = {
+    "pad": (0, 1),
+    "gather": (0,),
+    "dynamic_slice": (0,),
+    "dynamic_update_slice": (0, 1),
+    "scatter": (0, 2),
+}
 """Operands that are moved (not read as indices); all of them where a primitive is not named here."""
 
 INSIDE = frozenset(("custom_jvp_call", "custom_vjp_call"))
@@ -48,17 +54,23 @@ def places_of(node: Node, values: Sequence[Any]) -> list[np.ndarray]:
         start += prod(shape)
     places = [np.asarray(out) for out in node.evaluate(*operands)]
     if any((place < 0).any() or (place >= start).any() for place in places):
-        raise refuse(node, "An index lies outside the array.", "gather with indices inside the array")
+        raise refuse(
+            node, "An index lies outside the array.", "gather with indices inside the array"
+        )
     return places
 
 
-def fold_constants(assembly: Assembly, node: Node, rule: Callable[..., Any], values: Sequence[np.ndarray]) -> Any:
+def fold_constants(
+    assembly: Assembly, node: Node, rule: Callable[..., Any], values: Sequence[np.ndarray]
+) -> Any:
     """What a node computes of constants."""
     if node.primitive in INSIDE:
         return rule(assembly, node, *values)
     has_rationals = any(value.dtype == object for value in values)
     is_real = any(out.is_real for out in node.outputs)
-    if not has_rationals and (not is_real or node.primitive in UNROUNDED or not all(map(_is_finite, values))):
+    if not has_rationals and (
+        not is_real or node.primitive in UNROUNDED or not all(map(_is_finite, values))
+    ):
         return _evaluate(node, values)
     found = _exactly(node, values, has_rationals)
     if found is not None:
@@ -93,7 +105,9 @@ def _exactly(node: Node, values: Sequence[np.ndarray], has_rationals: bool) -> A
     if operation is None or size > MOST_RATIONALS:
         return None
     found = operation(node, *(_rationals(value) for value in values))
-    return None if found is None else _kept(np.asarray(found, object).reshape(node.shape), node.dtype)
+    return (
+        None if found is None else _kept(np.asarray(found, object).reshape(node.shape), node.dtype)
+    )
 
 
 def _in_floats(node: Node, values: Sequence[np.ndarray]) -> np.ndarray | None:
@@ -104,7 +118,9 @@ def _in_floats(node: Node, values: Sequence[np.ndarray]) -> np.ndarray | None:
     result = _evaluate(node, values)
     wide = [value.astype(np.float64) for value in values]
     if node.primitive in CASTS:
-        return result if np.array_equal(result.astype(np.float64), wide[0], equal_nan=True) else None
+        return (
+            result if np.array_equal(result.astype(np.float64), wide[0], equal_nan=True) else None
+        )
     assert test is not None
     operation, is_exact = test
     with np.errstate(all="ignore"):
@@ -114,8 +130,13 @@ def _in_floats(node: Node, values: Sequence[np.ndarray]) -> np.ndarray | None:
 
 
 def _move(node: Node, values: Sequence[np.ndarray]) -> Any:
-    entries = np.concatenate([_rationals(values[k]).ravel() for k in moved_operands(node, len(values))])
-    taken = [_kept(entries[place], out.dtype) for place, out in zip(places_of(node, values), node.outputs)]
+    entries = np.concatenate(
+        [_rationals(values[k]).ravel() for k in moved_operands(node, len(values))]
+    )
+    taken = [
+        _kept(entries[place], out.dtype)
+        for place, out in zip(places_of(node, values), node.outputs)
+    ]
     return taken[0] if len(node.outputs) == 1 else taken
 
 
@@ -177,6 +198,8 @@ RATIONALLY: dict[str, Callable[..., np.ndarray | None]] = {
     "reduce_sum": _sum,
     "dot_general": _product,
     **dict.fromkeys(("square", "integer_pow"), _power),
-    **dict.fromkeys(("convert_element_type", "reduce_precision", "stop_gradient"), lambda node, x: x),
+    **dict.fromkeys(
+        ("convert_element_type", "reduce_precision", "stop_gradient"), lambda node, x: x
+    ),
 }
 """The same operations in rationals. A cast between float types changes nothing: arithmetic is that of real numbers."""

@@ -17,7 +17,9 @@ from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.shapes import Real
 
 
-def gap_to(f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], output: int, meant: float) -> Enclosure | None:
+def gap_to(
+    f: Callable[[Any], Any], x: Real[np.ndarray, "*shape"], output: int, meant: float
+) -> Enclosure | None:
     r"""$|f_j(x)-c|$ over the reals for the number $c$ `meant`, in interval arithmetic; None where that has no rule."""
     try:
         with jax.enable_x64(True):

@@ -35,7 +35,9 @@ class Truth:
         return self.parts[0].difference.shape
 
     def map_forms(self, move: Callable[[Forms], Forms]) -> "Truth":
-        return Truth(tuple(Comparison(move(p.difference), p.strict) for p in self.parts), self.holds)
+        return Truth(
+            tuple(Comparison(move(p.difference), p.strict) for p in self.parts), self.holds
+        )
 
 
 @dataclass(frozen=True, eq=False)

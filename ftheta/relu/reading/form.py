@@ -24,13 +24,60 @@ from .constants import DATA, fold_constants, moved_operands, places_of
 from .entries import Choice, Positions, Truth, as_forms, as_truth, pair, refuse, spread
 from .forms import Forms, constant, pool_forms
 from .kinks import absolute, clamp, largest, maximum, minimum, pool, reduce, sort, tournament
-from .linear_maps import contraction, convolution, groups, prefixes, scatter_places, summation, windows, with_numbers
+from .linear_maps import (
+    contraction,
+    convolution,
+    groups,
+    prefixes,
+    scatter_places,
+    summation,
+    windows,
+    with_numbers,
+)
 
 CURVED = frozenset(
     (
-        *("exp", "exp2", "expm1", "log", "log1p", "logistic", "tanh", "sinh", "cosh", "asinh", "acosh", "atanh"),
-        *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "erf", "erfc", "erf_inv", "lgamma", "digamma"),
-        *("pow", "integer_pow", "square", "sqrt", "rsqrt", "cbrt", "rem", "floor", "ceil", "round", "sign"),
+        *(
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log1p",
+            "logistic",
+            "tanh",
+            "sinh",
+            "cosh",
+            "asinh",
+            "acosh",
+            "atanh",
+        ),
+        *(
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "atan2",
+            "erf",
+            "erfc",
+            "erf_inv",
+            "lgamma",
+            "digamma",
+        ),
+        *(
+            "pow",
+            "integer_pow",
+            "square",
+            "sqrt",
+            "rsqrt",
+            "cbrt",
+            "rem",
+            "floor",
+            "ceil",
+            "round",
+            "sign",
+        ),
     )
 )
 """Primitives that no continuous piecewise-affine program contains."""
@@ -38,7 +85,9 @@ CURVED = frozenset(
 POSITIONS = frozenset(("argmax", "argmin"))
 """Primitives that say where something is."""
 
-OPEN = frozenset((*MOVES, "select_n", "convert_element_type", "stop_gradient", "and", "or", "not", "xor"))
+OPEN = frozenset(
+    (*MOVES, "select_n", "convert_element_type", "stop_gradient", "and", "or", "not", "xor")
+)
 """Primitives that may read a choice that is not continuous by itself."""
 
 
@@ -54,12 +103,16 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
     sizes = [slot.size for slot in graph.inputs]
     assembly = Assembly(sum(sizes))
     starts = np.cumsum([0, *sizes])
-    inputs = [assembly.input_forms(int(start), slot.shape) for start, slot in zip(starts, graph.inputs)]
+    inputs = [
+        assembly.input_forms(int(start), slot.shape) for start, slot in zip(starts, graph.inputs)
+    ]
     result = forward(domain(assembly), graph, *inputs)
     outputs = []
     for value in result.flat_outputs:
         if isinstance(value, Truth):
-            raise SubjectError("The program returns a truth value.", where=graph.source, got="a comparison")
+            raise SubjectError(
+                "The program returns a truth value.", where=graph.source, got="a comparison"
+            )
         if isinstance(value, (Choice, Positions)):
             raise value.error
         outputs.append(as_forms(value))
@@ -70,7 +123,11 @@ def domain(assembly: Assembly) -> Domain:
     """Affine forms over the variables of one assembly."""
     rules = {name: _bound(rule, assembly) for name, rule in RULES.items()}
     return Domain(
-        "piecewise affine", "ftheta/relu/reading/form.py", np.asarray, rules, default=_bound(_refuse, assembly)
+        "piecewise affine",
+        "ftheta/relu/reading/form.py",
+        np.asarray,
+        rules,
+        default=_bound(_refuse, assembly),
     )
 
 
@@ -79,10 +136,15 @@ def _bound(rule: Callable[..., Any], assembly: Assembly) -> Callable[..., Any]:
         if all(isinstance(value, np.ndarray) for value in values):
             return fold_constants(assembly, node, rule, values)
         for value in values:
-            if isinstance(value, Positions) or (isinstance(value, Choice) and node.primitive not in OPEN):
+            if isinstance(value, Positions) or (
+                isinstance(value, Choice) and node.primitive not in OPEN
+            ):
                 raise value.error
             if isinstance(value, Truth) and node.primitive not in (*OPEN, "mul"):
-                raise refuse(node, "A comparison may choose or be combined with others; its value is not continuous.")
+                raise refuse(
+                    node,
+                    "A comparison may choose or be combined with others; its value is not continuous.",
+                )
         return rule(assembly, node, *values)
 
     return bound
@@ -91,7 +153,9 @@ def _bound(rule: Callable[..., Any], assembly: Assembly) -> Callable[..., Any]:
 def _refuse(assembly: Assembly, node: Node, *values: Any) -> Any:
     name = node.label or node.primitive
     if node.primitive in POSITIONS:
-        raise refuse(node, f"`{name}` has no rule: where a number is does not depend on it continuously.")
+        raise refuse(
+            node, f"`{name}` has no rule: where a number is does not depend on it continuously."
+        )
     if node.primitive in CURVED:
         raise refuse(node, f"`{name}` is not piecewise affine.")
     raise refuse(node, f"`{name}` has no rule in the piecewise-affine normal form.")
@@ -117,14 +181,18 @@ def _multiply(assembly: Assembly, node: Node, x: Any, y: Any) -> Any:
             raise refuse(node, "A product of two comparisons is not continuous.")
         return choose(assembly, node, which, constant(np.zeros(node.shape)), value)
     if isinstance(x, Forms) and isinstance(y, Forms):
-        raise refuse(node, "A product of two values that depend on the input is not piecewise affine.")
+        raise refuse(
+            node, "A product of two values that depend on the input is not piecewise affine."
+        )
     forms, factor = (x, y) if isinstance(x, Forms) else (y, x)
     return spread(forms, node.shape).scale(factor)
 
 
 def _divide(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     if not isinstance(y, np.ndarray):
-        raise refuse(node, "A quotient by a value that depends on the input is not piecewise affine.")
+        raise refuse(
+            node, "A quotient by a value that depends on the input is not piecewise affine."
+        )
     if not np.all(y):
         raise refuse(node, "A quotient by zero.", "divide by numbers that are not zero")
     return spread(as_forms(x), node.shape).divide(y)
@@ -150,7 +218,9 @@ def _select(assembly: Assembly, node: Node, which: Any, *cases: Any) -> Any:
     if len(cases) != 2 or not isinstance(which, (Truth, np.ndarray)):
         raise refuse(node, "Only a comparison of piecewise-affine values may choose.")
     if any(isinstance(case, Truth) for case in cases):
-        raise refuse(node, "A choice between truth values is not read.", "combine them with & and |")
+        raise refuse(
+            node, "A choice between truth values is not read.", "combine them with & and |"
+        )
     return choose(assembly, node, as_truth(which), *cases)
 
 
@@ -172,8 +242,14 @@ def _move(assembly: Assembly, node: Node, *values: Any) -> Any:
 def _move_together(assembly: Assembly, node: Node, *values: Any) -> Any:
     """A truth value or an open choice: everything that it is made of is moved."""
     first, *others = values
-    alone = isinstance(first, (Truth, Choice)) and all(isinstance(value, np.ndarray) for value in others)
-    if not alone or len(node.outputs) != 1 or (node.primitive in DATA and len(DATA[node.primitive]) > 1):
+    alone = isinstance(first, (Truth, Choice)) and all(
+        isinstance(value, np.ndarray) for value in others
+    )
+    if (
+        not alone
+        or len(node.outputs) != 1
+        or (node.primitive in DATA and len(DATA[node.primitive]) > 1)
+    ):
         mixed = refuse(node, "Comparisons may be moved, not mixed with other values.")
         raise next((value.error for value in values if isinstance(value, Choice)), mixed)
     return first.map_forms(lambda forms: _move(assembly, node, forms, *others))
@@ -190,12 +266,16 @@ def _scatter(combine: str) -> Callable[..., Any]:
         place = scatter_places(node.params, x.shape, indices, u.shape)
         kept = np.flatnonzero(place >= 0)
         if combine in ("max", "min"):
-            table = np.full((x.size, 1 + np.bincount(place[kept], minlength=x.size).max(initial=0)), -1)
+            table = np.full(
+                (x.size, 1 + np.bincount(place[kept], minlength=x.size).max(initial=0)), -1
+            )
             table[:, 0], last = np.arange(x.size), np.zeros(x.size, int)
             for j in kept:
                 last[place[j]] += 1
                 table[place[j], last[place[j]]] = x.size + j
-            return tournament(assembly, pool_forms([x, u]), table, node.shape, 1.0 if combine == "max" else -1.0)
+            return tournament(
+                assembly, pool_forms([x, u]), table, node.shape, 1.0 if combine == "max" else -1.0
+            )
         put = sparse.csr_array((np.ones(kept.size), (place[kept], kept)), shape=(x.size, u.size))
         added = u.map(put, node.shape)
         return assembly.hold(x + added if combine == "add" else x - added)
@@ -205,20 +285,28 @@ def _scatter(combine: str) -> Callable[..., Any]:
 
 def _dot(assembly: Assembly, node: Node, x: Any, y: Any) -> Forms:
     if isinstance(x, Forms) and isinstance(y, Forms):
-        raise refuse(node, "A product of two values that depend on the input is not piecewise affine.")
+        raise refuse(
+            node, "A product of two values that depend on the input is not piecewise affine."
+        )
     first = isinstance(x, Forms)
     forms, fixed = (x, y) if first else (y, x)
     numbers = node.params["dimension_numbers"]
-    M, exact = with_numbers(lambda weights: contraction(numbers, forms.shape, weights, first), fixed)
+    M, exact = with_numbers(
+        lambda weights: contraction(numbers, forms.shape, weights, first), fixed
+    )
     return assembly.hold(forms.map(M, node.shape, exact), always=True)
 
 
 def _convolve(assembly: Assembly, node: Node, x: Any, kernel: Any) -> Forms:
     if not isinstance(kernel, np.ndarray):
-        raise refuse(node, "A convolution with a kernel that depends on the input is not piecewise affine.")
+        raise refuse(
+            node, "A convolution with a kernel that depends on the input is not piecewise affine."
+        )
     if node.params["batch_group_count"] != 1:
         raise refuse(node, "Convolutions with batch groups are not read.", "use feature groups")
-    M, exact = with_numbers(lambda weights: convolution(node.params, x.shape, weights, node.shape), kernel)
+    M, exact = with_numbers(
+        lambda weights: convolution(node.params, x.shape, weights, node.shape), kernel
+    )
     return assembly.hold(x.map(M, node.shape, exact), always=True)
 
 
@@ -250,7 +338,9 @@ def _enter(assembly: Assembly, node: Node, *values: Any) -> Any:
         results = forward(domain(assembly), body, *values).flat_outputs
     except SubjectError as error:
         name = node.label or node.primitive
-        raise SubjectError(f"`{name}`: {error.what}", where=node.source, got=error.got, remedy=error.remedy) from error
+        raise SubjectError(
+            f"`{name}`: {error.what}", where=node.source, got=error.got, remedy=error.remedy
+        ) from error
     return results[0] if len(node.outputs) == 1 else results
 
 

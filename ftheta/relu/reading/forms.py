@@ -16,7 +16,13 @@ from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
 from ..matrices import nearest, rational
-from ..rounding import product_is_exact, product_rows_are_exact, quotient_is_exact, rows_that_pass, sum_is_exact
+from ..rounding import (
+    product_is_exact,
+    product_rows_are_exact,
+    quotient_is_exact,
+    rows_that_pass,
+    sum_is_exact,
+)
 
 CONSTANT = -1  # the key of the offset in an exact row
 ONE = fmpq(1)
@@ -101,13 +107,17 @@ class Forms:
         with np.errstate(over="ignore"):
             matrix = sparse.csr_array((own.data / by, own.indices, own.indptr), shape=own.shape)
             offset = self.offset / q
-        return Forms(self.shape, matrix, offset, Picked(self, np.arange(self.size), divisor=q), clean=clean)
+        return Forms(
+            self.shape, matrix, offset, Picked(self, np.arange(self.size), divisor=q), clean=clean
+        )
 
     def taken(self, rows: np.ndarray) -> "Forms":
         """The entries with these numbers, in an array of the shape of `rows`."""
         flat = rows.ravel()
         clean = None if self.clean is None else self.clean[flat]
-        return Forms(rows.shape, self.matrix[flat], self.offset[flat], Picked(self, flat), clean=clean)
+        return Forms(
+            rows.shape, self.matrix[flat], self.offset[flat], Picked(self, flat), clean=clean
+        )
 
     def __add__(self, other: "Forms") -> "Forms":
         one, two = stretch_forms([self, other])
@@ -199,9 +209,13 @@ class Written:
 
 def written(rows: Sequence[Row], width: int) -> Forms:
     """Exact rows over so many variables as a flat array; in float64 every number is the nearest one."""
-    entries = [(i, j, nearest(a)) for i, row in enumerate(rows) for j, a in row.items() if j != CONSTANT]
+    entries = [
+        (i, j, nearest(a)) for i, row in enumerate(rows) for j, a in row.items() if j != CONSTANT
+    ]
     i, j, a = zip(*entries) if entries else ((), (), ())
-    matrix = sparse.csr_array((np.array(a, float), (np.array(i, int), np.array(j, int))), shape=(len(rows), width))
+    matrix = sparse.csr_array(
+        (np.array(a, float), (np.array(i, int), np.array(j, int))), shape=(len(rows), width)
+    )
     offset = np.array([nearest(row.get(CONSTANT, fmpq(0))) for row in rows], float)
     clean = np.array([all(rational(nearest(a)) == a for a in row.values()) for row in rows], bool)
     return Forms((len(rows),), matrix, offset, Written(rows), clean=clean)
@@ -241,7 +255,9 @@ def pool_forms(forms: Sequence[Forms]) -> Forms:
         return forms[0].reshape((forms[0].size,))
     matrix: Any = sparse.csr_array(sparse.vstack(stretch_forms(forms), format="csr"))
     starts = np.cumsum([0, *(f.size for f in forms[:-1])])
-    clean = None if all(f.clean is None for f in forms) else np.concatenate([f.is_clean for f in forms])
+    clean = (
+        None if all(f.clean is None for f in forms) else np.concatenate([f.is_clean for f in forms])
+    )
     offset = np.concatenate([f.offset for f in forms])
     return Forms((matrix.shape[0],), matrix, offset, Joined(tuple(forms), starts), clean=clean)
 
@@ -255,7 +271,9 @@ def widen_matrix(matrix: Any, width: int) -> Any:
 # ---- rows without rounding -------------------------------------------------------------------------------------------
 
 
-def exact_rows(forms: Forms, rows: Iterable[int], spend: Callable[[int], None] | None = None) -> list[Row]:
+def exact_rows(
+    forms: Forms, rows: Iterable[int], spend: Callable[[int], None] | None = None
+) -> list[Row]:
     """Entries as exact rows: a rational for every variable read, the offset under `CONSTANT`; zeros are left out.
 
     `spend` is told how many products of rationals are about to be formed, and may raise.
@@ -282,7 +300,11 @@ def exact_rows(forms: Forms, rows: Iterable[int], spend: Callable[[int], None] |
 def _row(forms: Forms, i: int, terms: list[tuple[fmpq, Row]]) -> Row:
     if isinstance(forms.made, Written):
         return forms.made.rows[i]
-    return _read(forms, i) if forms.made is None or forms.clean is None or forms.clean[i] else combine_forms(terms)
+    return (
+        _read(forms, i)
+        if forms.made is None or forms.clean is None or forms.clean[i]
+        else combine_forms(terms)
+    )
 
 
 def _read(forms: Forms, i: int) -> Row:
@@ -323,7 +345,9 @@ class Multiples:
     times: np.ndarray  # rationals
 
 
-def multiples(forms: Forms, depth: int = 32, known: dict[int, Multiples] | None = None) -> Multiples:
+def multiples(
+    forms: Forms, depth: int = 32, known: dict[int, Multiples] | None = None
+) -> Multiples:
     """The forms as multiples of what they were made from, as far back as each is a multiple of one entry.
 
     At most `depth` steps back; `known` keeps what was found, by the identity of the array.
@@ -338,7 +362,9 @@ def _multiples(forms: Forms, depth: int, known: dict[int, Multiples]) -> Multipl
     made = forms.made
     if depth and isinstance(made, Picked):
         below = multiples(made.of, depth - 1, known)
-        times = np.array([made.times(i) for i in range(forms.size)], object) if _scales(made) else ONE
+        times = (
+            np.array([made.times(i) for i in range(forms.size)], object) if _scales(made) else ONE
+        )
         return Multiples(below.of, below.rows[made.rows], below.times[made.rows] * times)
     if depth and isinstance(made, Added):
         if made.one.is_zero or made.other.is_zero:

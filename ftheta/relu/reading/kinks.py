@@ -50,17 +50,22 @@ def absolute(assembly: Assembly, node: Node, x: Any) -> Forms:
 # ---- the largest of several ------------------------------------------------------------------------------------------
 
 
-def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int, ...], sign: float) -> Forms:
+def tournament(
+    assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int, ...], sign: float
+) -> Forms:
     """The largest (`sign` 1) or smallest (-1) entry in every row of the table, by a binary tree.
 
     A pair that meets in several rows meets once: overlapping windows share its neuron.
     """
     first = np.take_along_axis(table, (table >= 0).argmax(axis=1)[:, None], axis=1)
-    ids = np.where(table >= 0, table, first)  # padding is replaced by an entry of the window, which changes nothing
+    # padding is replaced by an entry of the window, which changes nothing
+    ids = np.where(table >= 0, table, first)
     pool = pool_forms([x.scale(sign)])
     while ids.shape[1] > 1:
         even = ids.shape[1] // 2 * 2
-        pairs, place = np.unique(np.sort(ids[:, :even].reshape(-1, 2), axis=1), axis=0, return_inverse=True)
+        pairs, place = np.unique(
+            np.sort(ids[:, :even].reshape(-1, 2), axis=1), axis=0, return_inverse=True
+        )
         kept, rest = np.unique(ids[:, even:], return_inverse=True)
         apart = pairs[:, 0] != pairs[:, 1]
         met = larger(assembly, *(pool.taken(column) for column in pairs[apart].T))
@@ -73,7 +78,9 @@ def tournament(assembly: Assembly, x: Forms, table: np.ndarray, shape: tuple[int
 
 def reduce(sign: float) -> Callable[..., Forms]:
     """The rule for a maximum (`sign` 1) or a minimum (-1) over axes."""
-    return lambda assembly, node, x: tournament(assembly, x, groups(x.shape, node.params["axes"]), node.shape, sign)
+    return lambda assembly, node, x: tournament(
+        assembly, x, groups(x.shape, node.params["axes"]), node.shape, sign
+    )
 
 
 def pool(sign: float) -> Callable[..., Forms]:
@@ -119,7 +126,9 @@ def ascending(assembly: Assembly, node: Node, x: Forms, axis: int) -> Forms:
     total = sum(map(len, rounds)) * lines.shape[1]
     if total > MOST_COMPARATORS:
         what = f"Sorting {n:,} numbers, {lines.shape[1]:,} times, takes {total:,} comparators."
-        raise refuse(node, what, f"at most {MOST_COMPARATORS:,}: sort fewer numbers, or take a maximum")
+        raise refuse(
+            node, what, f"at most {MOST_COMPARATORS:,}: sort fewer numbers, or take a maximum"
+        )
     state = pool_forms([x])
     for pairs in rounds:
         low, high = (lines[side].ravel() for side in np.array(pairs).T)
@@ -127,7 +136,10 @@ def ascending(assembly: Assembly, node: Node, x: Forms, axis: int) -> Forms:
         b = state.taken(high)
         d = assembly.relu(a - b)
         place = np.arange(state.size)
-        place[low], place[high] = state.size + np.arange(low.size), state.size + low.size + np.arange(high.size)
+        place[low], place[high] = (
+            state.size + np.arange(low.size),
+            state.size + low.size + np.arange(high.size),
+        )
         state = assembly.hold(pool_forms([state, a - d, b + d]).taken(place))
     return state.reshape(x.shape)
 
@@ -135,7 +147,11 @@ def ascending(assembly: Assembly, node: Node, x: Forms, axis: int) -> Forms:
 def sort(assembly: Assembly, node: Node, x: Any, *others: Any) -> Any:
     """The rule for sorting along an axis, without the order."""
     if others:
-        raise refuse(node, "The order of a sort is not continuous; only the sorted numbers are.", "use jnp.sort")
+        raise refuse(
+            node,
+            "The order of a sort is not continuous; only the sorted numbers are.",
+            "use jnp.sort",
+        )
     return ascending(assembly, node, x, node.params["dimension"])
 
 
@@ -144,5 +160,7 @@ def largest(assembly: Assembly, node: Node, x: Forms) -> list[Any]:
     axis = node.params.get("axis", -1) % len(x.shape)
     k = node.params["k"]
     last = np.flip(np.arange(x.size).reshape(x.shape), axis)
-    where = refuse(node, "Where the largest numbers are is not continuous.", "use the numbers alone")
+    where = refuse(
+        node, "Where the largest numbers are is not continuous.", "use the numbers alone"
+    )
     return [ascending(assembly, node, x, axis).taken(last.take(range(k), axis)), Positions(where)]

@@ -19,12 +19,16 @@ Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def from_triples(triples: Sequence[Triples], shape: tuple[int, int]) -> Any:
     """The sparse matrix of a `shape` whose entries are given as rows, columns and values."""
-    rows, columns, values = (np.concatenate([np.asarray(t[k]).ravel() for t in triples]) for k in range(3))
+    rows, columns, values = (
+        np.concatenate([np.asarray(t[k]).ravel() for t in triples]) for k in range(3)
+    )
     used = values != 0
     return sparse.csr_array((values[used], (rows[used], columns[used])), shape=shape)
 
 
-def with_numbers(build: Callable[[np.ndarray], Any], numbers: np.ndarray) -> tuple[Any, list[fmpq] | None]:
+def with_numbers(
+    build: Callable[[np.ndarray], Any], numbers: np.ndarray
+) -> tuple[Any, list[fmpq] | None]:
     """The matrix that `build` makes of an array, and its entries in rationals if the array has rationals.
 
     Of these, `build` is given the places instead: it puts every number somewhere, and changes none.
@@ -37,7 +41,9 @@ def with_numbers(build: Callable[[np.ndarray], Any], numbers: np.ndarray) -> tup
     return matrix, list(taken)
 
 
-def contraction(dimension_numbers: Any, moving: tuple[int, ...], fixed: np.ndarray, moving_first: bool) -> Any:
+def contraction(
+    dimension_numbers: Any, moving: tuple[int, ...], fixed: np.ndarray, moving_first: bool
+) -> Any:
     r"""`dot_general` with one constant operand: $\text{out}[b,f,g]=\sum_cx[b,f,c]\,w[b,c,g]$."""
     (contract_l, contract_r), (batch_l, batch_r) = dimension_numbers
     contract, batch = (contract_l, batch_l) if moving_first else (contract_r, batch_r)
@@ -64,17 +70,23 @@ def _order(array: np.ndarray, batch: Sequence[int], contract: Sequence[int]) -> 
     return array.transpose([*batch, *free, *contract]).reshape(sizes)
 
 
-def window_table(size: int, window: int, stride: int, padding: tuple[int, int], base: int, dilation: int) -> np.ndarray:
+def window_table(
+    size: int, window: int, stride: int, padding: tuple[int, int], base: int, dilation: int
+) -> np.ndarray:
     """One axis: entry `(t, k)` is the position read by output `t` at offset `k` of the window, -1 outside the array."""
     span = (size - 1) * base + 1 if size else 0
     reach = (window - 1) * dilation + 1
     outputs = max(0, (span + sum(padding) - reach) // stride + 1)
-    place = np.arange(outputs)[:, None] * stride + np.arange(window)[None, :] * dilation - padding[0]
+    place = (
+        np.arange(outputs)[:, None] * stride + np.arange(window)[None, :] * dilation - padding[0]
+    )
     inside = (place >= 0) & (place < span) & (place % base == 0)
     return np.where(inside, place // base, -1)
 
 
-def convolution(params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_shape: tuple[int, ...]) -> Any:
+def convolution(
+    params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_shape: tuple[int, ...]
+) -> Any:
     """`conv_general_dilated` with a constant kernel: strides, padding, dilations and feature groups."""
     numbers = params["dimension_numbers"]
     groups = params["feature_group_count"]
@@ -82,10 +94,14 @@ def convolution(params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_sh
     w = np.asarray(kernel, np.float64).transpose(numbers.rhs_spec)  # (O, I, *K)
     out = np.arange(prod(out_shape)).reshape(out_shape).transpose(numbers.out_spec)  # (N, O, *T)
     n_out, n_in = w.shape[:2]
-    channel = (np.arange(n_out) // (n_out // groups))[:, None] * n_in + np.arange(n_in)  # read by output o as input i
+    # read by output o as input i
+    channel = (np.arange(n_out) // (n_out // groups))[:, None] * n_in + np.arange(n_in)
     axes = zip(x.shape[2:], w.shape[2:], params["window_strides"], params["padding"])
     dilations = zip(params["lhs_dilation"], params["rhs_dilation"])
-    tables = [window_table(s, k, d, tuple(p), base, dil) for (s, k, d, p), (base, dil) in zip(axes, dilations)]
+    tables = [
+        window_table(s, k, d, tuple(p), base, dil)
+        for (s, k, d, p), (base, dil) in zip(axes, dilations)
+    ]
     triples = []
     for offset in product(*map(range, w.shape[2:])):
         reads = [table[:, k] for table, k in zip(tables, offset)]
@@ -96,7 +112,9 @@ def convolution(params: Any, moving: tuple[int, ...], kernel: np.ndarray, out_sh
     return from_triples(triples, size) if triples else sparse.csr_array(size)
 
 
-def _one_offset(x: Any, w: Any, out: Any, channel: Any, reads: list[np.ndarray], valid: list[np.ndarray]) -> Triples:
+def _one_offset(
+    x: Any, w: Any, out: Any, channel: Any, reads: list[np.ndarray], valid: list[np.ndarray]
+) -> Triples:
     """The weights at one offset of the kernel, as (N, O, I, *T)."""
     images, channels, outputs = (np.arange(n) for n in (*x.shape[:2], out.shape[1]))
     source = x[np.ix_(images, channels, *(read[v] for read, v in zip(reads, valid)))][:, channel]
@@ -108,7 +126,10 @@ def _one_offset(x: Any, w: Any, out: Any, channel: Any, reads: list[np.ndarray],
 def _axis_tables(params: Any, shape: tuple[int, ...]) -> list[np.ndarray]:
     axes = zip(shape, params["window_dimensions"], params["window_strides"], params["padding"])
     dilations = zip(params["base_dilation"], params["window_dilation"])
-    return [window_table(s, k, d, tuple(p), base, dil) for (s, k, d, p), (base, dil) in zip(axes, dilations)]
+    return [
+        window_table(s, k, d, tuple(p), base, dil)
+        for (s, k, d, p), (base, dil) in zip(axes, dilations)
+    ]
 
 
 def windows(params: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -146,7 +167,9 @@ def overlaps(params: Any) -> bool:
     )
 
 
-def scatter_places(params: Any, shape: tuple[int, ...], indices: np.ndarray, updates: tuple[int, ...]) -> np.ndarray:
+def scatter_places(
+    params: Any, shape: tuple[int, ...], indices: np.ndarray, updates: tuple[int, ...]
+) -> np.ndarray:
     """`scatter`: for every update, the flat number of the entry it goes to; -1 if it is dropped.
 
     The transpose of a scatter that adds takes to every update what stands at its place.
@@ -169,7 +192,9 @@ def summation(table: np.ndarray, size: int) -> Any:
     """The matrix that adds up the entries of every row of the table."""
     rows = np.broadcast_to(np.arange(len(table))[:, None], table.shape)
     inside = table >= 0
-    return sparse.csr_array((np.ones(inside.sum()), (rows[inside], table[inside])), shape=(len(table), size))
+    return sparse.csr_array(
+        (np.ones(inside.sum()), (rows[inside], table[inside])), shape=(len(table), size)
+    )
 
 
 def prefixes(shape: tuple[int, ...], axis: int, reverse: bool) -> np.ndarray:

@@ -84,7 +84,9 @@ class _Reading:
         def rule(node: Node, *values: Any) -> Any:
             if not all(isinstance(value, Forms) for value in values):
                 if plain is None:
-                    raise refuse(node, f"`{name}` is read for numbers that depend on the input alone.")
+                    raise refuse(
+                        node, f"`{name}` is read for numbers that depend on the input alone."
+                    )
                 return plain(node, *values)
             if name == "dot_general":
                 return self._contract(node, *values)
@@ -113,7 +115,9 @@ class _Reading:
         return terms.reshape((terms.size,)).map(summation(table, terms.size), node.shape)
 
 
-def _arrange(shape: tuple[int, ...], batch: tuple[int, ...], contracted: tuple[int, ...]) -> np.ndarray:
+def _arrange(
+    shape: tuple[int, ...], batch: tuple[int, ...], contracted: tuple[int, ...]
+) -> np.ndarray:
     """The numbers of the entries of an array, by batch, by what is left, and by what is summed over."""
     free = [axis for axis in range(len(shape)) if axis not in (*batch, *contracted)]
     numbers = np.arange(int(np.prod(shape))).reshape(shape).transpose(*batch, *free, *contracted)

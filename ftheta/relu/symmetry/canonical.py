@@ -52,7 +52,9 @@ def canonical(net: ReluNetwork | ExactNetwork) -> ExactNetwork:
     while any([_tidy(layers, k) for k in range(len(layers) - 1)]):  # noqa: C419 (every layer, then ask again)
         pass
     widths = [given.widths[0], *(len(layer.rows) for layer in layers)]
-    matrices = [ExactMatrix(tuple(layer.rows), (n, m)) for layer, m, n in zip(layers, widths, widths[1:])]
+    matrices = [
+        ExactMatrix(tuple(layer.rows), (n, m)) for layer, m, n in zip(layers, widths, widths[1:])
+    ]
     return ExactNetwork.dense(matrices, [layer.offset for layer in layers])
 
 
@@ -61,7 +63,9 @@ def equal_by_symmetry(f: ReluNetwork | ExactNetwork, g: ReluNetwork | ExactNetwo
     one = canonical(f)
     other = canonical(g)
     pairs = zip(one.steps, other.steps)
-    return one.widths == other.widths and all(a.matrix == b.matrix and a.offset == b.offset for a, b in pairs)
+    return one.widths == other.widths and all(
+        a.matrix == b.matrix and a.offset == b.offset for a, b in pairs
+    )
 
 
 def _tidy(layers: list[_Layer], k: int) -> bool:

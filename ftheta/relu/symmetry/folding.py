@@ -44,17 +44,28 @@ def _straighten(part: Any, after: Any, before: np.ndarray) -> tuple[Any, Any]:
     dropped: set[int] = set()
     for i, (row, t) in enumerate(zip(A.rows, b)):
         j = where.get((_key({k: -a for k, a in row.items()}), -t)) if mask[i] else None
-        if j is None or j <= i or i in dropped or columns[j] != {k: -a for k, a in columns[i].items()}:
+        if (
+            j is None
+            or j <= i
+            or i in dropped
+            or columns[j] != {k: -a for k, a in columns[i].items()}
+        ):
             continue
         mask[i] = False
         dropped.add(j)
     # after the pairs: one of a pair may be idle as well
-    idle = [all(before[j] and a > 0 for j, a in row.items()) and t >= 0 for row, t in zip(A.rows, b)]
+    idle = [
+        all(before[j] and a > 0 for j, a in row.items()) and t >= 0 for row, t in zip(A.rows, b)
+    ]
     mask = mask & ~np.array(idle, bool)
     kept = [i for i in range(len(b)) if i not in dropped]
     place = {i: n for n, i in enumerate(kept)}
     rows = tuple({place[j]: a for j, a in row.items() if j in place} for row in B.rows)
-    here = (ExactMatrix(tuple(A.rows[i] for i in kept), (len(kept), A.shape[1])), tuple(b[i] for i in kept), mask[kept])
+    here = (
+        ExactMatrix(tuple(A.rows[i] for i in kept), (len(kept), A.shape[1])),
+        tuple(b[i] for i in kept),
+        mask[kept],
+    )
     return here, (ExactMatrix(rows, (B.shape[0], len(kept))), c, later)
 
 
@@ -73,7 +84,10 @@ def _columns(B: ExactMatrix) -> list[Row]:
 def same(f: ExactNetwork, g: ExactNetwork) -> bool:
     """Whether the steps are equal, number for number."""
     pairs = list(zip(f.steps, g.steps))
-    alike = (a.matrix == b.matrix and a.offset == b.offset and (a.rectified == b.rectified).all() for a, b in pairs)
+    alike = (
+        a.matrix == b.matrix and a.offset == b.offset and (a.rectified == b.rectified).all()
+        for a, b in pairs
+    )
     return f.widths == g.widths and all(alike)
 
 

@@ -23,7 +23,9 @@ Params = Sequence[tuple[Any, Any]]
 SWEEPS = 200
 
 
-def rescale_randomly(net: ExactNetwork, rng: np.random.Generator, factors: tuple[int, int] = (1, 9)) -> ExactNetwork:
+def rescale_randomly(
+    net: ExactNetwork, rng: np.random.Generator, factors: tuple[int, int] = (1, 9)
+) -> ExactNetwork:
     """A copy of a plain network: every hidden layer in another order, every neuron times a positive fraction."""
     parts = [([dict(row) for row in step.matrix.rows], list(step.offset)) for step in net.steps]
     for (rows, offset), (after, _) in pairwise(parts):
@@ -50,7 +52,11 @@ def sign_copies(net: ExactNetwork) -> set[tuple[Any, ...]]:
     units = [(*w, fraction(b), *a) for w, b, a in rows]
     turns = product((1, -1), repeat=len(units))
     signed = [tuple(tuple(s * t for t in unit) for s, unit in zip(signs, units)) for signs in turns]
-    return {tuple(copy[i] for i in order) for copy in signed for order in permutations(range(len(units)))}
+    return {
+        tuple(copy[i] for i in order)
+        for copy in signed
+        for order in permutations(range(len(units)))
+    }
 
 
 def normalise_signs(copy: Sequence[Sequence[Fraction]]) -> tuple[Any, ...]:
@@ -85,7 +91,9 @@ def balance(description: Description) -> Description:
             W *= factor[:, None]
             b *= factor
             A /= factor
-        if max((float(np.abs(d).max(initial=0)) for d in imbalance(params)), default=0) < 1e-13 * norm_squared(params):
+        if max(
+            (float(np.abs(d).max(initial=0)) for d in imbalance(params)), default=0
+        ) < 1e-13 * norm_squared(params):
             break
     layers = zip(params, description.layers)
     return Description(tuple(Dense(W, b, layer.activation) for (W, b), layer in layers))
@@ -94,7 +102,14 @@ def balance(description: Description) -> Description:
 # ---- in float64 --------------------------------------------------------------------
 
 
-def exact_params(net: ExactNetwork) -> list[tuple[Float[np.ndarray, "_ _"], Float[np.ndarray, "_"]]]:
+def exact_params(
+    net: ExactNetwork,
+) -> list[tuple[Float[np.ndarray, "_ _"], Float[np.ndarray, "_"]]]:
     """Weights and biases rounded to float64."""
-    table = lambda step: np.array([[float(a) for a in row] for row in step.matrix.table()]).reshape(step.matrix.shape)
-    return [(table(step), np.array([float(fraction(rational(b))) for b in step.offset])) for step in net.steps]
+    table = lambda step: np.array([[float(a) for a in row] for row in step.matrix.table()]).reshape(
+        step.matrix.shape
+    )
+    return [
+        (table(step), np.array([float(fraction(rational(b))) for b in step.offset]))
+        for step in net.steps
+    ]

@@ -46,10 +46,14 @@ def bars(chart: Bars, canvas: Canvas) -> Spec:
         if c % step == 0
     ]
     start = frame.height + frame.bottom - legend_height(legend) - 4
-    return specification(frame, chart.title, [*marks, *names, *legend_marks(legend, colours, start, theme.ink)])
+    return specification(
+        frame, chart.title, [*marks, *names, *legend_marks(legend, colours, start, theme.ink)]
+    )
 
 
-def _row(chart: Bars, category: int, row: float, frame: Frame, colours: Sequence[str]) -> list[Spec]:
+def _row(
+    chart: Bars, category: int, row: float, frame: Frame, colours: Sequence[str]
+) -> list[Spec]:
     """The bars of one category with the numbers at their ends."""
     groups = len(chart.values)
     pitch = min(_THICK + _PART, (row - min(8.0, row * 0.2)) / max(1, groups))

@@ -10,7 +10,18 @@ from ftheta.logic.chart import Regions
 from .frame import Frame, Spec, mark
 
 TINT = 0.5  # the opacity of a part: the rows in the same colour stand out against it
-_TEN = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#edc948", "#76b7b2", "#ff9da7", "#9c755f", "#8c8580")
+_TEN = (
+    "#4e79a7",
+    "#f28e2b",
+    "#59a14f",
+    "#e15759",
+    "#b07aa1",
+    "#edc948",
+    "#76b7b2",
+    "#ff9da7",
+    "#9c755f",
+    "#8c8580",
+)
 _MOST = 16  # classes that the legend names
 _GOLDEN = 0.618033988749895  # steps of the hue that come near no earlier one for long
 _RIGHT = "row given its own class"
@@ -73,13 +84,19 @@ def row_marks(chart: Regions, frame: Frame) -> list[Spec]:
     ink = frame.canvas.theme.ink
     empty = frame.canvas.theme.background
     marks = []
-    for point in sorted(_drawable(chart), key=lambda p: _kind(p, chart) == _WRONG):  # what is wrong lies above
+    for point in sorted(
+        _drawable(chart), key=lambda p: _kind(p, chart) == _WRONG
+    ):  # what is wrong lies above
         if not (frame.x.spans(point[:1]) and frame.y.spans(point[1:2])):
             continue
         x, y = frame.at(point[0], point[1])
         kind = _kind(point, chart)
         fill = empty if kind == _UNKNOWN else colours[int(point[2])]
         look = {"x": round(x, 2), "y": round(y, 2), "fill": fill, "stroke": ink, "strokeWidth": 1}
-        shape = {"shape": "cross", "size": 90, "angle": 45} if kind == _WRONG else {"shape": "circle", "size": 36}
+        shape = (
+            {"shape": "cross", "size": 90, "angle": 45}
+            if kind == _WRONG
+            else {"shape": "circle", "size": 36}
+        )
         marks.append(mark("symbol", {**look, **shape}))
     return marks

@@ -15,7 +15,8 @@ from .thinning import MOST, keep_extremes, space_out
 
 _DASHES = ([7, 4], [3, 3], [10, 3, 2, 3], [2, 2])
 
-_NEAR_THE_EDGE = 0.98  # of the width: a label in the margin still stands beside a curve that ends here
+# of the width: a label in the margin still stands beside a curve that ends here
+_NEAR_THE_EDGE = 0.98
 _MARKS = 8  # shapes along a line
 _FINE_DASHES = ([], [1, 2], [5, 2], [8, 2, 1, 2], [3, 1])
 
@@ -59,7 +60,9 @@ def label_series(
         else Label(name, (frame.width, frame.height), canvas.theme.muted)
         for name, end, pen in zip(names, ends, pens(series, canvas.theme))
     ]
-    return frame, _label_marks(place(labels, room(frame.right, keyed), 0, frame.height), keyed, frame)
+    return frame, _label_marks(
+        place(labels, room(frame.right, keyed), 0, frame.height), keyed, frame
+    )
 
 
 def _name_below(
@@ -74,7 +77,9 @@ def _name_below(
         middle = row_middle(start, r)
         for at, word, i in row:
             marks += _key(chosen[i], at, middle, canvas.theme)
-            marks.append(text([word], at + KEY + 6, middle + TICK * 0.36, canvas.theme.ink, size=TICK))
+            marks.append(
+                text([word], at + KEY + 6, middle + TICK * 0.36, canvas.theme.ink, size=TICK)
+            )
     return frame, marks
 
 
@@ -88,10 +93,17 @@ def _last(series: Series, x: Scaled, y: Scaled) -> tuple[float, float] | None:
 def draw_series(series: Sequence[Series], frame: Frame) -> tuple[list[Spec], list[Spec]]:
     """Data and marks of the series inside a frame."""
     data: list[Spec] = []
-    layers: dict[str, list[Spec]] = {"reference": _between(series, frame, data), "measured": [], "bound": []}
+    layers: dict[str, list[Spec]] = {
+        "reference": _between(series, frame, data),
+        "measured": [],
+        "bound": [],
+    }
     for i, (s, pen) in enumerate(zip(series, pens(series, frame.canvas.theme))):
-        layers["measured" if s.role == "other" else s.role] += _marks(f"series{i}", s, _points(s, frame), pen, data)
-    return data, [m for layer in layers.values() for m in layer]  # bounds last: their dashes let curves below be seen
+        layers["measured" if s.role == "other" else s.role] += _marks(
+            f"series{i}", s, _points(s, frame), pen, data
+        )
+    # bounds last: their dashes let curves below be seen
+    return data, [m for layer in layers.values() for m in layer]
 
 
 def pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
@@ -109,10 +121,16 @@ def _tell_apart(series: Sequence[Series], chosen: Sequence[Pen]) -> list[Pen]:
         role = "measured" if s.role == "other" else s.role
         i = seen.setdefault(role, 0)
         seen[role] += 1
-        dashes = {"measured": MEASURED_DASHES, "bound": BOUND_DASHES, "reference": _FINE_DASHES}[role]
+        dashes = {"measured": MEASURED_DASHES, "bound": BOUND_DASHES, "reference": _FINE_DASHES}[
+            role
+        ]
         lap = i // len(dashes)
         sign = SHAPES[(k if pen.points else lap) % len(SHAPES)]
-        look = {"dash": dashes[i % len(dashes)], "shape": sign, "marked": lap > 0 and not pen.points}
+        look = {
+            "dash": dashes[i % len(dashes)],
+            "shape": sign,
+            "marked": lap > 0 and not pen.points,
+        }
         apart.append(replace(pen, width=0.7 * pen.width, **look))
     return apart
 
@@ -132,10 +150,13 @@ def _coloured_pens(series: Sequence[Series], theme: Theme) -> list[Pen]:
             dash = _FINE_DASHES[next(references) % len(_FINE_DASHES)]
             chosen.append(Pen(theme.reference, theme.muted, dash, 1.25, s.mark == "points"))
         else:
-            k = (next(measured) + (s.role == "other" and not any(t.role == "measured" for t in series))) % len(
-                theme.measured
+            k = (
+                next(measured)
+                + (s.role == "other" and not any(t.role == "measured" for t in series))
+            ) % len(theme.measured)
+            chosen.append(
+                Pen(theme.measured[k], theme.measured_text[k], [], 2.25, s.mark == "points")
             )
-            chosen.append(Pen(theme.measured[k], theme.measured_text[k], [], 2.25, s.mark == "points"))
     return chosen
 
 
@@ -151,8 +172,12 @@ def _points(series: Series, frame: Frame) -> list[Point | None]:
     his = [_end(v, frame, 1) for v in series.hi] if banded else repeat(None)
     rows: list[Point | None] = list(zip(series.x, series.y, los, his))
     if not (rows and x.spans(series.x) and y.spans(series.y)):
-        rows = [(x.cut(p[0]), y.cut(p[1]), *p[2:]) if p and x.keeps(p[0]) and y.keeps(p[1]) else None for p in rows]
-        rows = [row for before, row in zip([None, *rows], rows) if row or before]  # one gap for several
+        rows = [
+            (x.cut(p[0]), y.cut(p[1]), *p[2:]) if p and x.keeps(p[0]) and y.keeps(p[1]) else None
+            for p in rows
+        ]
+        # one gap for several
+        rows = [row for before, row in zip([None, *rows], rows) if row or before]
     return _thin(rows, series.mark == "points", frame)
 
 
@@ -185,15 +210,27 @@ def _thin(rows: list[Point | None], scattered: bool, frame: Frame) -> list[Point
     return kept[:-1]
 
 
-def _marks(name: str, series: Series, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
+def _marks(
+    name: str, series: Series, points: list[Point | None], pen: Pen, data: list[Spec]
+) -> list[Spec]:
     banded = any(p is not None and p[2] is not None and p[3] is not None for p in points)
     data.append({"name": name, "values": [_row(p, banded) if p else _gap(points) for p in points]})
     at = {"x": field("x", "x"), "y": field("y", "y")}
     marks = []
     if banded:
-        band = {"x": at["x"], "y": field("lo", "y"), "y2": field("hi", "y"), "fill": pen.colour, "fillOpacity": 0.16}
+        band = {
+            "x": at["x"],
+            "y": field("lo", "y"),
+            "y2": field("hi", "y"),
+            "fill": pen.colour,
+            "fillOpacity": 0.16,
+        }
         marks.append(
-            mark("area", {**band, "defined": {"signal": "datum.ok && datum.lo != null && datum.hi != null"}}, data=name)
+            mark(
+                "area",
+                {**band, "defined": {"signal": "datum.ok && datum.lo != null && datum.hi != null"}},
+                data=name,
+            )
         )
     if series.mark == "points":
         marks.append(_dots(name, pen))
@@ -213,7 +250,9 @@ def _marks(name: str, series: Series, points: list[Point | None], pen: Pen, data
 
 def _row(point: Point, banded: bool) -> Spec:
     x, y, lo, hi = point
-    return {"x": x, "y": y, "lo": lo, "hi": hi, "ok": True} if banded else {"x": x, "y": y, "ok": True}
+    return (
+        {"x": x, "y": y, "lo": lo, "hi": hi, "ok": True} if banded else {"x": x, "y": y, "ok": True}
+    )
 
 
 def _gap(points: list[Point | None]) -> Spec:
@@ -225,7 +264,11 @@ def _gap(points: list[Point | None]) -> Spec:
 def _lonely(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
     """Points with a gap on either side, which a line alone would not show."""
     around = [None, *points, None]
-    alone = [p for before, p, after in zip(around, points, around[2:]) if p and before is None and after is None]
+    alone = [
+        p
+        for before, p, after in zip(around, points, around[2:])
+        if p and before is None and after is None
+    ]
     if not alone:
         return []
     data.append({"name": f"{name}alone", "values": [{"x": p[0], "y": p[1]} for p in alone]})
@@ -241,14 +284,27 @@ def _marked(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -
 
 
 def _dots(name: str, pen: Pen) -> Spec:
-    dot = {"x": field("x", "x"), "y": field("y", "y"), "size": 34, "fill": pen.colour, "fillOpacity": 0.85}
+    dot = {
+        "x": field("x", "x"),
+        "y": field("y", "y"),
+        "size": 34,
+        "fill": pen.colour,
+        "fillOpacity": 0.85,
+    }
     return mark("symbol", {**dot, "shape": pen.shape}, data=name)
 
 
 def _between(series: Sequence[Series], frame: Frame, data: list[Spec]) -> list[Spec]:
     """The room between the one measured curve and its one bound, lightly coloured."""
-    bounds, measured = ([s for s in series if s.role == role and s.mark == "line"] for role in ("bound", "measured"))
-    if len(bounds) != 1 or len(measured) != 1 or bounds[0].x != measured[0].x or len(bounds[0].x) < 2:
+    bounds, measured = (
+        [s for s in series if s.role == role and s.mark == "line"] for role in ("bound", "measured")
+    )
+    if (
+        len(bounds) != 1
+        or len(measured) != 1
+        or bounds[0].x != measured[0].x
+        or len(bounds[0].x) < 2
+    ):
         return []
     rows = [
         p
@@ -260,10 +316,18 @@ def _between(series: Sequence[Series], frame: Frame, data: list[Spec]) -> list[S
         kept = keep_extremes([r[0] for r in rows], [r[1] for r in rows], frame.x.fraction)
     x = frame.x
     y = frame.y
-    values = [{"x": x.cut(rows[i][0]), "y": y.cut(rows[i][1]), "z": y.cut(rows[i][2])} for i in kept]
+    values = [
+        {"x": x.cut(rows[i][0]), "y": y.cut(rows[i][1]), "z": y.cut(rows[i][2])} for i in kept
+    ]
     data.append({"name": "between", "values": values})
     area = {"x": field("x", "x"), "y": field("y", "y"), "y2": field("z", "y")}
-    return [mark("area", {**area, "fill": frame.canvas.theme.bounds[0], "fillOpacity": 0.07}, data="between")]
+    return [
+        mark(
+            "area",
+            {**area, "fill": frame.canvas.theme.bounds[0], "fillOpacity": 0.07},
+            data="between",
+        )
+    ]
 
 
 def _label_marks(labels: Sequence[Placed], keyed: bool, frame: Frame) -> list[Spec]:
@@ -275,7 +339,9 @@ def _label_marks(labels: Sequence[Placed], keyed: bool, frame: Frame) -> list[Sp
         if keyed and placed.label.pen is not None:
             marks += _key(placed.label.pen, left, middle, frame.canvas.theme)
         indent = KEY + 6 if keyed else 0
-        marks.append(_label(list(placed.lines), left + indent, middle + SIZE * 0.36, placed.label.colour))
+        marks.append(
+            _label(list(placed.lines), left + indent, middle + SIZE * 0.36, placed.label.colour)
+        )
     return marks
 
 
@@ -284,7 +350,9 @@ def _key(pen: Pen, x: float, y: float, theme: Theme) -> list[Spec]:
     box = {"x": x, "y": y - 6.5, "width": KEY, "height": 13, "cornerRadius": 3}
     edge = theme.box if theme is PAPER else theme.grid
     frame = mark("rect", {**box, "fill": theme.box, "stroke": edge, "strokeWidth": 1})
-    sign = mark("symbol", {"x": x + KEY / 2, "y": y, "size": 34, "fill": pen.colour, "shape": pen.shape})
+    sign = mark(
+        "symbol", {"x": x + KEY / 2, "y": y, "size": 34, "fill": pen.colour, "shape": pen.shape}
+    )
     if pen.points:
         return [frame, sign]
     line = {"x": x + 2, "x2": x + KEY - 2, "y": y, "stroke": pen.colour, "strokeWidth": pen.width}

@@ -11,7 +11,9 @@ from .layering import Layout, layout
 from .measure import shorten, text_width
 
 _MOST = 400
-_TRIALS = [(size, True) for size in (13, 12, 11, 10)] + [(size, False) for size in (13, 12, 11, 10, 9, 8)]
+_TRIALS = [(size, True) for size in (13, 12, 11, 10)] + [
+    (size, False) for size in (13, 12, 11, 10, 9, 8)
+]
 _LARGE = [(size, True) for size in (17, 16, 15, 14)]  # for a few nodes with much room
 _FEW = 12
 _WIDEST = 220.0
@@ -45,15 +47,23 @@ def dag(chart: Dag, canvas: Canvas) -> Spec:
         return empty(chart.title, canvas, "no nodes to draw")
     if len(chart.vertices) > _MOST:
         return empty(
-            chart.title, canvas, f"{len(chart.vertices):,} nodes, {len(chart.edges):,} edges: too many to draw"
+            chart.title,
+            canvas,
+            f"{len(chart.vertices):,} nodes, {len(chart.edges):,} edges: too many to draw",
         )
     top = 14.0 + 20 * len(heading(chart.title, canvas))
     drawing = _fitting(chart, canvas.width - 24, canvas.height - top - 14)
     width = max(canvas.width, drawing.width + 24)
     height = drawing.height + top + 14
-    moved = replace(drawing, at={n: (x + (width - drawing.width) / 2, y + top) for n, (x, y) in drawing.at.items()})
+    moved = replace(
+        drawing,
+        at={n: (x + (width - drawing.width) / 2, y + top) for n, (x, y) in drawing.at.items()},
+    )
     canvas = replace(canvas, width=width, height=height)
-    marks = [*_arrows(moved, canvas), *(m for v in chart.vertices for m in _node(moved, v.id, canvas))]
+    marks = [
+        *_arrows(moved, canvas),
+        *(m for v in chart.vertices for m in _node(moved, v.id, canvas)),
+    ]
     return bare(chart.title, canvas, marks)
 
 
@@ -79,16 +89,26 @@ def _draw(chart: Dag, letter: int, across: bool) -> Drawing:
     depth = 0.0
     starts = []
     for row in found.layers:
-        thick = max((boxes[n].width if across else boxes[n].height for n in row if n in boxes), default=0.0)
+        thick = max(
+            (boxes[n].width if across else boxes[n].height for n in row if n in boxes), default=0.0
+        )
         starts.append(depth + thick / 2)
         depth += thick + gap
     return _place(found, boxes, starts, depth - gap, across, letter)
 
 
 def _place(
-    found: Layout, boxes: dict[str, Box], starts: list[float], depth: float, across: bool, letter: int
+    found: Layout,
+    boxes: dict[str, Box],
+    starts: list[float],
+    depth: float,
+    across: bool,
+    letter: int,
 ) -> Drawing:
-    spans = {n: (boxes[n].height if across else boxes[n].width) / 2 if n in boxes else 2.0 for n in found.place}
+    spans = {
+        n: (boxes[n].height if across else boxes[n].width) / 2 if n in boxes else 2.0
+        for n in found.place
+    }
     low = min(p - spans[n] for n, p in found.place.items())
     breadth = max(p + spans[n] for n, p in found.place.items()) - low
     at = {}
@@ -102,10 +122,18 @@ def _place(
 
 def _box(vertex: Vertex, letter: int) -> Box:
     label = shorten(letters(vertex.label), letter, _WIDEST, bold=True)
-    notes = [shorten(letters(line), letter - 1, _WIDEST) for line in vertex.note.splitlines()[:4] if line.strip()]
-    widest = max([text_width(label, letter, bold=True), *(text_width(n, letter - 1) for n in notes)])
+    notes = [
+        shorten(letters(line), letter - 1, _WIDEST)
+        for line in vertex.note.splitlines()[:4]
+        if line.strip()
+    ]
+    widest = max(
+        [text_width(label, letter, bold=True), *(text_width(n, letter - 1) for n in notes)]
+    )
     return Box(
-        (label, *notes), max(widest + 1.5 * letter, 3.0 * letter), (letter + 4) * (1 + len(notes)) + 0.8 * letter
+        (label, *notes),
+        max(widest + 1.5 * letter, 3.0 * letter),
+        (letter + 4) * (1 + len(notes)) + 0.8 * letter,
     )
 
 
@@ -116,12 +144,29 @@ def _node(drawing: Drawing, name: str, canvas: Canvas) -> list[Spec]:
     letter = drawing.letter
     left = x - box.width / 2
     top = y - box.height / 2
-    shape = {"x": left, "y": top, "width": box.width, "height": box.height, "cornerRadius": 6, "fill": theme.box}
+    shape = {
+        "x": left,
+        "y": top,
+        "width": box.width,
+        "height": box.height,
+        "cornerRadius": 6,
+        "fill": theme.box,
+    }
     marks = [mark("rect", {**shape, "stroke": theme.measured[0], "strokeWidth": 1.25})]
     baseline = top + 0.4 * letter + letter
     for i, line in enumerate(box.lines):
         size, colour = (letter, theme.ink) if i == 0 else (letter - 1, theme.muted)
-        marks.append(text([line], x, baseline + i * (letter + 4), colour, size=size, bold=i == 0, align="center"))
+        marks.append(
+            text(
+                [line],
+                x,
+                baseline + i * (letter + 4),
+                colour,
+                size=size,
+                bold=i == 0,
+                align="center",
+            )
+        )
     return marks
 
 
@@ -136,7 +181,9 @@ def _arrows(drawing: Drawing, canvas: Canvas) -> list[Spec]:
         points[-1] = _port(drawing, route[-1], -1)
         lines.append(_curve(points, drawing.across))
         x, y = points[-1]
-        heads.append(f"M{x:.1f},{y:.1f}l-7,-3.5v7Z" if drawing.across else f"M{x:.1f},{y:.1f}l-3.5,-7h7Z")
+        heads.append(
+            f"M{x:.1f},{y:.1f}l-7,-3.5v7Z" if drawing.across else f"M{x:.1f},{y:.1f}l-3.5,-7h7Z"
+        )
     if not lines:
         return []
     line = {"path": "".join(lines), "stroke": theme.reference, "strokeWidth": 1.2}

@@ -85,13 +85,24 @@ def _circles(column: Column, x: float, radius: float, canvas: Canvas) -> list[Sp
     theme = canvas.theme
     if column.layer is None:
         middle = [
-            mark("symbol", {"x": x + d, "y": canvas.height / 2 - 20, "size": 14, "fill": theme.muted})
+            mark(
+                "symbol", {"x": x + d, "y": canvas.height / 2 - 20, "size": 14, "fill": theme.muted}
+            )
             for d in (-9, 0, 9)
         ]
         return middle
-    circle = {"size": 4 * radius**2 * 0.785, "fill": theme.box, "stroke": theme.measured[0], "strokeWidth": 1.75}
-    circles = [mark("symbol", {"x": x, "y": y, "shape": "circle", **circle}) for y in column.circles]
-    return circles + [mark("symbol", {"x": x, "y": y, "size": 9, "fill": theme.muted}) for y in column.dots]
+    circle = {
+        "size": 4 * radius**2 * 0.785,
+        "fill": theme.box,
+        "stroke": theme.measured[0],
+        "strokeWidth": 1.75,
+    }
+    circles = [
+        mark("symbol", {"x": x, "y": y, "shape": "circle", **circle}) for y in column.circles
+    ]
+    return circles + [
+        mark("symbol", {"x": x, "y": y, "size": 9, "fill": theme.muted}) for y in column.dots
+    ]
 
 
 def _caption(column: Column, x: float, pitch: float, y: float, canvas: Canvas) -> list[Spec]:
@@ -105,4 +116,8 @@ def _caption(column: Column, x: float, pitch: float, y: float, canvas: Canvas) -
     note = wrap(letters(column.layer.note), TICK, room, most=1)
     marks = [text(name, x, y, theme.ink, size=TICK, bold=True, align="center")]
     marks.append(text(width, x, y + 16, theme.measured_text[0], size=TICK, align="center"))
-    return [*marks, text(note, x, y + 32, theme.muted, size=TICK, align="center")] if note != [""] else marks
+    return (
+        [*marks, text(note, x, y + 32, theme.muted, size=TICK, align="center")]
+        if note != [""]
+        else marks
+    )

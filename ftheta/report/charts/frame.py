@@ -64,11 +64,15 @@ class Frame:
 def heading(title: str, canvas: Canvas) -> list[str]:
     """The lines of the title."""
     return (
-        wrap(letters(title), HEADING, canvas.width - 20, bold=True, most=2) if canvas.titled and title.strip() else []
+        wrap(letters(title), HEADING, canvas.width - 20, bold=True, most=2)
+        if canvas.titled and title.strip()
+        else []
     )
 
 
-def draw_frame(title: str, x: Scaled, y: Scaled, canvas: Canvas, *, right: float = 0.0, below: float = 0.0) -> Frame:
+def draw_frame(
+    title: str, x: Scaled, y: Scaled, canvas: Canvas, *, right: float = 0.0, below: float = 0.0
+) -> Frame:
     """The frame with margins that hold the ticks, the axis labels, the title, and `right` and `below` more."""
     lines = heading(title, canvas)
     if canvas.grows:
@@ -123,14 +127,24 @@ def even_out(frame: Frame, most: float = inf) -> Frame:
 
 
 def specification(
-    frame: Frame, title: str, marks: list[Spec], *, data: list[Spec] | None = None, grid: bool = True
+    frame: Frame,
+    title: str,
+    marks: list[Spec],
+    *,
+    data: list[Spec] | None = None,
+    grid: bool = True,
 ) -> Spec:
     """The Vega specification of a framed chart."""
     return {
         **_outer(title, frame.canvas),
         "width": frame.width,
         "height": frame.height,
-        "padding": {"left": frame.left, "right": frame.right, "top": frame.top, "bottom": frame.bottom},
+        "padding": {
+            "left": frame.left,
+            "right": frame.right,
+            "top": frame.top,
+            "bottom": frame.bottom,
+        },
         "scales": [frame.x.vega("x", (0, frame.width)), frame.y.vega("y", (frame.height, 0))],
         "axes": _axes(frame, grid),
         "data": data or [],
@@ -154,7 +168,14 @@ def bare(title: str, canvas: Canvas, marks: list[Spec], *, data: list[Spec] | No
 
 def empty(title: str, canvas: Canvas, reason: str = "no data to draw") -> Spec:
     """A chart that says why it is empty."""
-    middle = text([reason], canvas.width / 2, canvas.height / 2, canvas.theme.muted, size=LETTER, align="center")
+    middle = text(
+        [reason],
+        canvas.width / 2,
+        canvas.height / 2,
+        canvas.theme.muted,
+        size=LETTER,
+        align="center",
+    )
     return bare(title, canvas, [middle])
 
 
@@ -172,13 +193,29 @@ def _title(title: str, frame: Frame) -> list[Spec]:
     lines = heading(title, frame.canvas)
     if not lines:
         return []
-    return [text(lines, 10 - frame.left, 20 - frame.top, frame.canvas.theme.ink, size=HEADING, bold=True)]
+    return [
+        text(
+            lines, 10 - frame.left, 20 - frame.top, frame.canvas.theme.ink, size=HEADING, bold=True
+        )
+    ]
 
 
 def _axes(frame: Frame, grid: bool) -> list[Spec]:
     theme = frame.canvas.theme
-    x = _axis("x", "bottom", frame.x_ticks, _label_lines(frame.x.axis.label, frame.width, frame.canvas), theme)
-    y = _axis("y", "left", frame.y_ticks, _label_lines(frame.y.axis.label, frame.height, frame.canvas), theme)
+    x = _axis(
+        "x",
+        "bottom",
+        frame.x_ticks,
+        _label_lines(frame.x.axis.label, frame.width, frame.canvas),
+        theme,
+    )
+    y = _axis(
+        "y",
+        "left",
+        frame.y_ticks,
+        _label_lines(frame.y.axis.label, frame.height, frame.canvas),
+        theme,
+    )
     minor = [
         _bare_axis(scale, orient, axis.minor(), theme)
         for scale, orient, axis in (("x", "bottom", frame.x), ("y", "left", frame.y))
@@ -186,7 +223,14 @@ def _axes(frame: Frame, grid: bool) -> list[Spec]:
     ]
     if not grid:
         return [*minor, x, y]
-    lines = {"grid": True, "gridColor": theme.grid, "domain": False, "ticks": False, "labels": False, "zindex": 0}
+    lines = {
+        "grid": True,
+        "gridColor": theme.grid,
+        "domain": False,
+        "ticks": False,
+        "labels": False,
+        "zindex": 0,
+    }
     grids = [
         {"scale": "y", "orient": "left", "values": [t.value for t in frame.y_ticks], **lines},
         {"scale": "x", "orient": "bottom", "values": [t.value for t in frame.x_ticks], **lines},
@@ -237,13 +281,23 @@ def _literal(words: list[str]) -> str:
 
 def mark(kind: str, encode: Spec, *, data: str | None = None) -> Spec:
     """A Vega mark; plain values are wrapped as Vega wants them."""
-    entered = {key: value if isinstance(value, (dict, list)) else {"value": value} for key, value in encode.items()}
+    entered = {
+        key: value if isinstance(value, (dict, list)) else {"value": value}
+        for key, value in encode.items()
+    }
     source = {} if data is None else {"from": {"data": data}}
     return {"type": kind, **source, "encode": {"enter": entered}}
 
 
 def text(
-    lines: list[str], x: float, y: float, colour: str, *, size: float = LETTER, bold: bool = False, align: str = "left"
+    lines: list[str],
+    x: float,
+    y: float,
+    colour: str,
+    *,
+    size: float = LETTER,
+    bold: bool = False,
+    align: str = "left",
 ) -> Spec:
     """Lines of text; `y` is the baseline of the first, or with `align` the middle of one line."""
     return mark(

@@ -22,11 +22,19 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
     if not columns or x is None or y is None or values is None:
         return empty(chart.title, canvas, "no finite values to draw")
     ends = colour_ends(values)
-    rows = [bytes(level(v, *ends) for v in row).ljust(columns, b"\xff") for row in reversed(chart.values)]
+    rows = [
+        bytes(level(v, *ends) for v in row).ljust(columns, b"\xff")
+        for row in reversed(chart.values)
+    ]
     frame = beside(chart.title, x, y, canvas, chart.label, values, alike=1.6)
     image = {"url": picture(rows), "x": 0, "y": 0, "width": frame.width, "height": frame.height}
     picture_mark = mark("image", {**image, "aspect": False, "smooth": {"value": False}})
-    marks = [picture_mark, border(frame), *_numbers(chart, frame, ends), *bar_marks(frame, chart.label, values)]
+    marks = [
+        picture_mark,
+        border(frame),
+        *_numbers(chart, frame, ends),
+        *bar_marks(frame, chart.label, values),
+    ]
     return specification(frame, chart.title, marks, grid=False)
 
 
@@ -42,7 +50,14 @@ def _numbers(chart: Heatmap, frame: Frame, ends: tuple[float, float]) -> list[Sp
     if any(text_width(word, TICK) > wide - 6 for row in words for word in row):
         return []
     return [
-        text([word], (j + 0.5) * wide, (rows - i - 0.5) * high + TICK * 0.36, _ink(v, ends), size=TICK, align="center")
+        text(
+            [word],
+            (j + 0.5) * wide,
+            (rows - i - 0.5) * high + TICK * 0.36,
+            _ink(v, ends),
+            size=TICK,
+            align="center",
+        )
         for i, row in enumerate(words)
         for j, (word, v) in enumerate(zip(row, chart.values[i]))
     ]

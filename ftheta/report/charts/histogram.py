@@ -16,7 +16,9 @@ def histogram(chart: Histogram, canvas: Canvas) -> Spec:
         for a, b, h in zip(chart.edges, chart.edges[1:], chart.heights)
         if all(map(isfinite, (a, b, h))) and (chart.x.scale != "log" or (a > 0 and b > 0))
     ]
-    x = make_scale(chart.x, [*(e for bar in bars for e in bar[:2]), *(v for s in chart.curves for v in s.x)])
+    x = make_scale(
+        chart.x, [*(e for bar in bars for e in bar[:2]), *(v for s in chart.curves for v in s.x)]
+    )
     heights = [*(h for _, _, h in bars), *(v for s in chart.curves for v in s.y)]
     y = make_scale(chart.y, heights, nice=True, zero=True)
     if x is None or y is None:
@@ -32,6 +34,14 @@ def _bars(bars: list[tuple[float, float, float]], frame: Frame, data: list[Spec]
     data.append({"name": "bars", "values": rows})
     edge = frame.width / max(1, len(bars)) > 5
     colour = frame.canvas.theme.measured[0]
-    sides = {"x": field("a", "x"), "x2": field("b", "x"), "y": field("h", "y"), "y2": {"scale": "y", "value": floor}}
-    stroke = {"stroke": frame.canvas.theme.background if edge else colour, "strokeWidth": 0.75 if edge else 0.25}
+    sides = {
+        "x": field("a", "x"),
+        "x2": field("b", "x"),
+        "y": field("h", "y"),
+        "y2": {"scale": "y", "value": floor},
+    }
+    stroke = {
+        "stroke": frame.canvas.theme.background if edge else colour,
+        "strokeWidth": 0.75 if edge else 0.25,
+    }
     return mark("rect", {**sides, **stroke, "fill": colour, "fillOpacity": 0.45}, data="bars")

@@ -94,7 +94,9 @@ def place(labels: Sequence[Label], room: float, top: float, bottom: float) -> li
 def spread(wanted: Sequence[float], sizes: Sequence[float], lo: float, hi: float) -> list[float]:
     """Middles of intervals of these sizes, in the wanted order, that do not overlap and lie in [lo, hi], as near as
     possible to the wanted ones (least squares, by merging neighbours that collide)."""
-    blocks: list[list[float]] = []  # start, size, number of members, wanted start summed over the members
+    blocks: list[
+        list[float]
+    ] = []  # start, size, number of members, wanted start summed over the members
     for middle, size in zip(wanted, sizes):
         start = middle - size / 2
         blocks.append([start, size, 1, start])

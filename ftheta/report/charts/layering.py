@@ -26,7 +26,9 @@ class Layout:
     routes: tuple[tuple[str, ...], ...]
 
 
-def layout(nodes: Sequence[str], edges: Sequence[tuple[str, str]], size: Mapping[str, float], gap: float) -> Layout:
+def layout(
+    nodes: Sequence[str], edges: Sequence[tuple[str, str]], size: Mapping[str, float], gap: float
+) -> Layout:
     """Lay out a graph; `size` is the extent of each node across the layers, `gap` the room between two of them."""
     return _lay_out(tuple(nodes), tuple(edges), tuple(size.get(n, 0.0) for n in nodes), gap)
 
@@ -48,7 +50,9 @@ def _assign_layers(
 ) -> tuple[tuple[tuple[str, ...], ...], tuple[tuple[str, ...], ...]]:
     """The layers in order, and the routes of the edges."""
     known = set(nodes)
-    forward = _without_cycles(nodes, [(a, b) for a, b in dict.fromkeys(edges) if a in known and b in known and a != b])
+    forward = _without_cycles(
+        nodes, [(a, b) for a, b in dict.fromkeys(edges) if a in known and b in known and a != b]
+    )
     layer = _longest_paths(nodes, forward)
     rows: list[list[str]] = [[] for _ in range(1 + max(layer.values(), default=-1))]
     for node in nodes:
@@ -101,7 +105,9 @@ def _longest_paths(nodes: Sequence[str], edges: list[tuple[str, str]]) -> dict[s
     return layer
 
 
-def _route(a: str, b: str, layer: Mapping[str, int], rows: list[list[str]], index: int) -> tuple[str, ...]:
+def _route(
+    a: str, b: str, layer: Mapping[str, int], rows: list[list[str]], index: int
+) -> tuple[str, ...]:
     """The edge from a to b with a bend in every layer between."""
     bends = []
     for k in range(layer[a] + 1, layer[b]):
@@ -139,7 +145,9 @@ def _crossings(rows: list[list[str]], after: Mapping[str, list[str]]) -> int:
     for row, following in pairwise(rows):
         at = {n: i for i, n in enumerate(following)}
         ends = [end for n in row for end in sorted(at[m] for m in after.get(n, ()) if m in at)]
-        total += sum(a > b for i, a in enumerate(ends) for b in ends[i + 1 :]) if len(ends) < 400 else 0
+        total += (
+            sum(a > b for i, a in enumerate(ends) for b in ends[i + 1 :]) if len(ends) < 400 else 0
+        )
     return total
 
 
@@ -147,7 +155,9 @@ def _mean(values: list[int] | list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _places(rows: Sequence[Sequence[str]], steps: list[tuple[str, str]], room: Mapping[str, float]) -> dict[str, float]:
+def _places(
+    rows: Sequence[Sequence[str]], steps: list[tuple[str, str]], room: Mapping[str, float]
+) -> dict[str, float]:
     """Middles of the nodes: each drawn to the mean of its neighbours, without overlap."""
     before = defaultdict(list)
     after = defaultdict(list)

@@ -11,7 +11,9 @@ _SIGN = 14
 _SPACE = 18
 
 
-def legend_rows(names: Sequence[str], canvas: Canvas, sign: float = _SIGN) -> list[list[tuple[float, str, int]]]:
+def legend_rows(
+    names: Sequence[str], canvas: Canvas, sign: float = _SIGN
+) -> list[list[tuple[float, str, int]]]:
     """The rows of a legend: (place, name, index) for each entry, broken where the canvas ends. A sign is so wide."""
     room = canvas.width - 90
     rows = [[]]
@@ -39,7 +41,9 @@ def row_middle(y: float, row: int) -> float:
 
 def legend_width(rows: Sequence[Sequence[tuple[float, str, int]]]) -> float:
     """The width that the rows take."""
-    return max((row[-1][0] + _SIGN + text_width(row[-1][1], TICK) for row in rows if row), default=0.0)
+    return max(
+        (row[-1][0] + _SIGN + text_width(row[-1][1], TICK) for row in rows if row), default=0.0
+    )
 
 
 def legend_marks(
@@ -60,9 +64,17 @@ def legend_marks(
         middle = row_middle(y, r)
         for x, word, i in row:
             form = shape if isinstance(shape, str) else shape[i]
-            sign = {"x": left + x + 5, "y": middle, "shape": form, "size": 90 if form == "square" else 60}
+            sign = {
+                "x": left + x + 5,
+                "y": middle,
+                "shape": form,
+                "size": 90 if form == "square" else 60,
+            }
             turned = {"angle": 45} if form == "cross" else {}
-            look = {"fill": colours[i % len(colours)], "fillOpacity": opacity[i] if opacity else 1.0}
+            look = {
+                "fill": colours[i % len(colours)],
+                "fillOpacity": opacity[i] if opacity else 1.0,
+            }
             marks.append(mark("symbol", {**sign, **turned, **look}))
             marks.append(text([word], left + x + _SIGN + 1, middle + TICK * 0.36, ink, size=TICK))
     return marks

@@ -42,12 +42,18 @@ def _advances(name: str) -> dict[int, float]:
     """Code point to advance width in ems, read from the TrueType tables `cmap` and `hmtx`."""
     font = (FONTS / name).read_bytes()
     count = unpack_from(">H", font, 4)[0]
-    tables = {font[12 + 16 * i : 16 + 16 * i].decode(): unpack_from(">I", font, 20 + 16 * i)[0] for i in range(count)}
+    tables = {
+        font[12 + 16 * i : 16 + 16 * i].decode(): unpack_from(">I", font, 20 + 16 * i)[0]
+        for i in range(count)
+    }
     em = unpack_from(">H", font, tables["head"] + 18)[0]
     metrics = unpack_from(">H", font, tables["hhea"] + 34)[0]
     glyphs = _glyphs(font, tables["cmap"])
     hmtx = tables["hmtx"]
-    return {code: unpack_from(">H", font, hmtx + 4 * min(glyph, metrics - 1))[0] / em for code, glyph in glyphs.items()}
+    return {
+        code: unpack_from(">H", font, hmtx + 4 * min(glyph, metrics - 1))[0] / em
+        for code, glyph in glyphs.items()
+    }
 
 
 def _glyphs(font: bytes, cmap: int) -> dict[int, int]:
@@ -56,7 +62,13 @@ def _glyphs(font: bytes, cmap: int) -> dict[int, int]:
     for i in range(unpack_from(">H", font, cmap + 2)[0]):
         start = cmap + unpack_from(">I", font, cmap + 8 + 8 * i)[0]
         layout = unpack_from(">H", font, start)[0]
-        found |= _format_12(font, start) if layout == 12 else _format_4(font, start) if layout == 4 else {}
+        found |= (
+            _format_12(font, start)
+            if layout == 12
+            else _format_4(font, start)
+            if layout == 4
+            else {}
+        )
     return found
 
 

@@ -14,7 +14,18 @@ from ftheta.logic.chart import Motion
 
 from ..letters import letters
 from ..numbers import number, typeset
-from .frame import LETTER, Canvas, Frame, Spec, draw_frame, empty, even_out, mark, specification, text
+from .frame import (
+    LETTER,
+    Canvas,
+    Frame,
+    Spec,
+    draw_frame,
+    empty,
+    even_out,
+    mark,
+    specification,
+    text,
+)
 from .handles import handle_marks, with_handle
 from .legend import legend_height, legend_marks, legend_rows, legend_width
 from .scales import Scaled, make_scale
@@ -93,7 +104,10 @@ def _nearness(chart: Motion, frame: Frame, k: int, count: int) -> Sequence[int]:
     if k < len(chart.depths) and len(chart.depths[k]) >= count:
         middle = (100 + _FAR) / 2
         half = (100 - _FAR) / 2
-        near = [int(middle + half * min(max(z, -1.0), 1.0)) if isfinite(z) else 100 for z in chart.depths[k]]
+        near = [
+            int(middle + half * min(max(z, -1.0), 1.0)) if isfinite(z) else 100
+            for z in chart.depths[k]
+        ]
     if frame.x.spans(xs) and frame.y.spans(ys):
         return near[:count]
     return [n if frame.x.keeps(a) and frame.y.keeps(b) else 0 for n, a, b in zip(near, xs, ys)]
@@ -112,41 +126,72 @@ def _caption(chart: Motion, k: int) -> str:
 def _line(line: Sequence[tuple[float, float]], frame: Frame) -> Spec:
     """A line that stands still."""
     corners = [frame.at(a, b) for a, b in line if frame.x.keeps(a) and frame.y.keeps(b)]
-    return mark("path", {"path": _path(corners), "stroke": frame.canvas.theme.rule, "strokeWidth": 1})
+    return mark(
+        "path", {"path": _path(corners), "stroke": frame.canvas.theme.rule, "strokeWidth": 1}
+    )
 
 
 def _ways(course: Sequence[Spec], colours: Sequence[str]) -> Iterator[Spec]:
     """The whole ways of the points, thin, as one path for each colour."""
     paths: dict[str, str] = defaultdict(str)
     for i, colour in enumerate(colours):
-        places = [(row["x"][i], row["y"][i]) for row in course if "near" not in row or row["near"][i]]
+        places = [
+            (row["x"][i], row["y"][i]) for row in course if "near" not in row or row["near"][i]
+        ]
         way = places[:1]
         for x, y in places:
             if hypot(x - way[-1][0], y - way[-1][1]) >= _STEP:
                 way.append((x, y))
         paths[colour] += _path([(x / 10, y / 10) for x, y in (*way, *places[-1:])])
     thin = {"strokeWidth": 1, "strokeOpacity": 0.28, "strokeJoin": "round"}
-    return (mark("path", {"path": path or "M0,0", "stroke": colour, **thin}) for colour, path in paths.items())
+    return (
+        mark("path", {"path": path or "M0,0", "stroke": colour, **thin})
+        for colour, path in paths.items()
+    )
 
 
 def _path(corners: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in corners) if len(corners) > 1 else ""
 
 
-def _moving(chart: Motion, colours: Sequence[str], deep: bool, canvas: Canvas) -> tuple[list[Spec], list[Spec]]:
+def _moving(
+    chart: Motion, colours: Sequence[str], deep: bool, canvas: Canvas
+) -> tuple[list[Spec], list[Spec]]:
     """Data and marks of what moves: the lines between the points, and the points."""
     at = {axis: {"signal": f"0.1 * {_NOW}.{axis}[datum.i]"} for axis in "xy"}
     near = f"0.01 * {_NOW}.near[datum.i]" if deep else "1"
     links = [{"i": i, "ok": ok} for link in chart.links for i, ok in _join(link, len(colours))]
-    line = mark("line", {"stroke": colours[0], "strokeOpacity": 0.55, "strokeWidth": 1.25}, data="links")
+    line = mark(
+        "line", {"stroke": colours[0], "strokeOpacity": 0.55, "strokeWidth": 1.25}, data="links"
+    )
     line["encode"]["update"] = {**at, "defined": {"signal": f"datum.ok && {near} > 0"}}
-    size = 24 if links else 110 if chart.alike and len(colours) < 50 else 64 if len(colours) < 120 else 40
-    dot = {"fill": {"field": "fill"}, "shape": "circle", "stroke": canvas.theme.background, "strokeWidth": 0.75}
+    size = (
+        24
+        if links
+        else 110
+        if chart.alike and len(colours) < 50
+        else 64
+        if len(colours) < 120
+        else 40
+    )
+    dot = {
+        "fill": {"field": "fill"},
+        "shape": "circle",
+        "stroke": canvas.theme.background,
+        "strokeWidth": 0.75,
+    }
     dots = mark("symbol", {**dot, "opacity": 0.9, "size": size}, data="points")
     seen = {"opacity": {"signal": f"0.9 * {near}"}, "size": {"signal": f"{size} * {near}"}}
     dots["encode"]["update"] = {**at, **(seen if deep else {})}
-    points = {"name": "points", "values": [{"i": i, "fill": colour} for i, colour in enumerate(colours)]}
-    return ([{"name": "links", "values": links}, points], [line, dots]) if links else ([points], [dots])
+    points = {
+        "name": "points",
+        "values": [{"i": i, "fill": colour} for i, colour in enumerate(colours)],
+    }
+    return (
+        ([{"name": "links", "values": links}, points], [line, dots])
+        if links
+        else ([points], [dots])
+    )
 
 
 def _join(link: Sequence[float], count: int) -> Iterator[tuple[int, bool]]:

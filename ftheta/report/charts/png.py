@@ -34,7 +34,8 @@ def level(value: float, lo: float, hi: float) -> int:
     """The palette entry of a value on the scale from `lo` to `hi`; nothing for one that is not finite."""
     if not isfinite(value):
         return NOTHING
-    share = 0.5 if hi <= lo else (value / 2 - lo / 2) / (hi / 2 - lo / 2)  # halves, so that nothing overflows
+    # halves, so that nothing overflows
+    share = 0.5 if hi <= lo else (value / 2 - lo / 2) / (hi / 2 - lo / 2)
     return min(LEVELS - 1, max(0, int(share * LEVELS)))
 
 
@@ -44,7 +45,11 @@ def picture(rows: Sequence[bytes], colours: Sequence[tuple[int, int, int]] | Non
     width = len(rows[0])
     height = len(rows)
     shades = [viridis(i / (LEVELS - 1)) for i in range(LEVELS)] if colours is None else colours
-    palette = b"".join(map(bytes, shades)).ljust(3 * LEVELS, b"\0") + bytes((15, 23, 42)) + b"\xff\xff\xff"
+    palette = (
+        b"".join(map(bytes, shades)).ljust(3 * LEVELS, b"\0")
+        + bytes((15, 23, 42))
+        + b"\xff\xff\xff"
+    )
     header = pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     pixels = compress(b"".join(b"\0" + row for row in rows), 9)
     chunks = (

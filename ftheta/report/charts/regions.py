@@ -42,7 +42,13 @@ def _by_value(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
     polygons = [([frame.at(a, b) for a, b in p], level(v, *ends)) for p, v in kept]
     inside = _polygons(polygons, [viridis(i / (LEVELS - 1)) for i in range(LEVELS)], frame)
     bar = bar_marks(frame, chart.label, values) if values and chart.label else []
-    marks = [*inside, *_lines(chart, frame), *handle_marks(chart.handle, frame), border(frame), *bar]
+    marks = [
+        *inside,
+        *_lines(chart, frame),
+        *handle_marks(chart.handle, frame),
+        border(frame),
+        *bar,
+    ]
     return with_handle(specification(frame, chart.title, marks, grid=False), chart.handle)
 
 
@@ -76,7 +82,9 @@ def _by_class(chart: Regions, kept: list[Valued], x: Scaled, y: Scaled, canvas: 
 
 
 def _class_of(value: float, chart: Regions) -> int:
-    return int(value) if isfinite(value) and 0 <= value < min(len(chart.classes), LEVELS) else NOTHING
+    return (
+        int(value) if isfinite(value) and 0 <= value < min(len(chart.classes), LEVELS) else NOTHING
+    )
 
 
 def _values(chart: Regions) -> list[float]:
@@ -90,7 +98,11 @@ def _drawable(polygon: tuple[tuple[float, float], ...]) -> bool:
 
 def _polygons(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> list[Spec]:
     """Polygons in the colours that they number."""
-    return _exact(polygons, colours, frame) if len(polygons) <= EXACT else [_raster(polygons, colours, frame)]
+    return (
+        _exact(polygons, colours, frame)
+        if len(polygons) <= EXACT
+        else [_raster(polygons, colours, frame)]
+    )
 
 
 def _exact(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> list[Spec]:
@@ -104,7 +116,9 @@ def _exact(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> list[Spe
             "path",
             {
                 "path": "".join(path),
-                "fill": frame.canvas.theme.box if shade == NOTHING else "#{:02x}{:02x}{:02x}".format(*colours[shade]),
+                "fill": frame.canvas.theme.box
+                if shade == NOTHING
+                else "#{:02x}{:02x}{:02x}".format(*colours[shade]),
                 "stroke": "#0f172b",
                 "strokeWidth": thin,
                 "strokeOpacity": 0.75,
@@ -117,10 +131,17 @@ def _exact(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> list[Spe
 
 def _lines(chart: Regions, frame: Frame) -> list[Spec]:
     """The lines over the polygons as one path: dark with a light rim, to be seen on every colour."""
-    kept = [line for line in chart.lines if len(line) > 1 and all(isfinite(c) for corner in line for c in corner)]
+    kept = [
+        line
+        for line in chart.lines
+        if len(line) > 1 and all(isfinite(c) for corner in line for c in corner)
+    ]
     if not kept:
         return []
-    inked = ("M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in (frame.at(a, b) for a, b in line)) for line in kept)
+    inked = (
+        "M" + "L".join(f"{x:.2f},{y:.2f}" for x, y in (frame.at(a, b) for a, b in line))
+        for line in kept
+    )
     path = "".join(inked)
     stroke = {"path": path, "strokeCap": "round", "strokeJoin": "round"}
     return [mark("path", {**stroke, "stroke": ink, "strokeWidth": wide}) for ink, wide in RIMMED]
@@ -140,9 +161,17 @@ def _raster(polygons: list[Shaded], colours: list[Rgb], frame: Frame) -> Spec:
     for above, row in zip([owner[0], *owner], owner):
         lefts = [row[0], *row[:-1]]
         ends = (here != left or here != up for here, left, up in zip(row, lefts, above))
-        rows.append(bytes(EDGE if edged and end and here >= 0 else shades[here] for here, end in zip(row, ends)))
+        rows.append(
+            bytes(
+                EDGE if edged and end and here >= 0 else shades[here]
+                for here, end in zip(row, ends)
+            )
+        )
     url = picture(rows, colours)
-    return mark("image", {"url": url, "x": 0, "y": 0, "width": frame.width, "height": frame.height, "aspect": False})
+    return mark(
+        "image",
+        {"url": url, "x": 0, "y": 0, "width": frame.width, "height": frame.height, "aspect": False},
+    )
 
 
 def _fill(owner: list[list[int]], corners: Corners, index: int) -> None:

@@ -46,7 +46,11 @@ class Scaled:
     def _bent(self, value: float) -> float:
         if self.axis.scale == "log":
             return log10(value)
-        return value if self.axis.scale == "linear" else copysign(log1p(abs(value) / self.linear), value)
+        return (
+            value
+            if self.axis.scale == "linear"
+            else copysign(log1p(abs(value) / self.linear), value)
+        )
 
     def spans(self, values: Sequence[float]) -> bool:
         """Whether all values, one or more, lie on the axis. (The sum finds what is not a number.)"""
@@ -54,7 +58,11 @@ class Scaled:
 
     def places(self, values: Sequence[float], start: float, end: float) -> list[float]:
         """Where many values stand on an axis from pixel `start` to pixel `end`; its lower end, where they cannot."""
-        drawn = values if self.spans(values) else [self.cut(v) if self.keeps(v) else self.lo for v in values]
+        drawn = (
+            values
+            if self.spans(values)
+            else [self.cut(v) if self.keeps(v) else self.lo for v in values]
+        )
         lo = self._bent(self.lo)
         hi = self._bent(self.hi)
         bent = drawn if self.axis.scale == "linear" else [self._bent(v) for v in drawn]
@@ -90,10 +98,18 @@ class Scaled:
 
     def minor(self) -> tuple[float, ...]:
         """The unlabelled ticks of a logarithmic axis that spans few decades."""
-        if self.axis.scale != "log" or log10(self.hi / self.lo if self.hi / self.lo < HUGE else HUGE) > 4:
+        if (
+            self.axis.scale != "log"
+            or log10(self.hi / self.lo if self.hi / self.lo < HUGE else HUGE) > 4
+        ):
             return ()
         exponents = range(floor(log10(self.lo)), ceil(log10(self.hi)))
-        return tuple(m * 10.0**e for e in exponents for m in range(2, 10) if self.lo <= m * 10.0**e <= self.hi)
+        return tuple(
+            m * 10.0**e
+            for e in exponents
+            for m in range(2, 10)
+            if self.lo <= m * 10.0**e <= self.hi
+        )
 
     def _symlog_ticks(self, most: int) -> tuple[Tick, ...]:
         reach = max(abs(self.lo), abs(self.hi))
@@ -103,10 +119,16 @@ class Scaled:
         step = _round_step(both * (high - low + 1) / max(most - 1, 1))
         powers = [10.0**e for e in range(high, low - 1, -step)]
         values = sorted(v for v in {0.0, *powers, *(-p for p in powers)} if self.lo <= v <= self.hi)
-        return tuple(Tick(v, _short(v)) for v in values) if len(values) > 2 else _linear_ticks(self.lo, self.hi, most)
+        return (
+            tuple(Tick(v, _short(v)) for v in values)
+            if len(values) > 2
+            else _linear_ticks(self.lo, self.hi, most)
+        )
 
 
-def make_scale(axis: Axis, values: Iterable[float], *, nice: bool = False, zero: bool = False) -> Scaled | None:
+def make_scale(
+    axis: Axis, values: Iterable[float], *, nice: bool = False, zero: bool = False
+) -> Scaled | None:
     """The axis that spans the values which can be drawn on it; None if there are none."""
     kept = [v for v in values if isfinite(v) and (v > 0 or axis.scale != "log")]
     if not kept:
@@ -155,12 +177,17 @@ def _log_ends(lo: float, hi: float, nice: bool) -> tuple[float, float]:
 
 def _below(value: float, multiples: tuple[float, ...]) -> float:
     e = floor(log10(value) + 1e-9)
-    return max([m * 10.0**e for m in multiples if m * 10.0**e <= value * (1 + 1e-9)], default=10.0**e)
+    return max(
+        [m * 10.0**e for m in multiples if m * 10.0**e <= value * (1 + 1e-9)], default=10.0**e
+    )
 
 
 def _above(value: float, multiples: tuple[float, ...]) -> float:
     e = floor(log10(value) - 1e-9)
-    return min([m * 10.0**e for m in (*multiples, 10.0) if m * 10.0**e >= value * (1 - 1e-9)], default=10.0 ** (e + 1))
+    return min(
+        [m * 10.0**e for m in (*multiples, 10.0) if m * 10.0**e >= value * (1 - 1e-9)],
+        default=10.0 ** (e + 1),
+    )
 
 
 def _step(lo: float, hi: float, most: int) -> float:
@@ -170,7 +197,9 @@ def _step(lo: float, hi: float, most: int) -> float:
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= rough * (1 - 1e-9))
 
 
-def _linear_ticks(lo: float, hi: float, most: int, comma: str = ",", finest: float = 0.0) -> tuple[Tick, ...]:
+def _linear_ticks(
+    lo: float, hi: float, most: int, comma: str = ",", finest: float = 0.0
+) -> tuple[Tick, ...]:
     step = max(_step(lo, hi, most), finest)
     first = ceil(lo / step - 1e-9)
     last = floor(hi / step + 1e-9)
@@ -180,7 +209,9 @@ def _linear_ticks(lo: float, hi: float, most: int, comma: str = ",", finest: flo
         digits = min(15, max(1, ceil(log10(spread))) + 1)
         return tuple(Tick(v, _short(v, digits)) for v in values)
     decimals = max(0, -floor(log10(step) + 1e-9))
-    return tuple(Tick(v, f"{v:{comma}.{decimals}f}".replace("-", "−") if v else "0") for v in values)
+    return tuple(
+        Tick(v, f"{v:{comma}.{decimals}f}".replace("-", "−") if v else "0") for v in values
+    )
 
 
 def _log_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
@@ -194,8 +225,16 @@ def _log_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
     kept = [e for e in exponents if e >= first]
     ticks = [Tick(10.0**e, _decimal(10.0**e) if plain else _power(e)) for e in kept]
     if last - first <= 2 and 3 * len(ticks) <= most and plain:
-        ticks += [Tick(m * 10.0**e, _decimal(m * 10.0**e)) for e in range(first - 1, last + 1) for m in (2, 5)]
-    return tuple(t for t in sorted(ticks, key=lambda t: t.value) if lo * (1 - 1e-9) <= t.value <= hi * (1 + 1e-9))
+        ticks += [
+            Tick(m * 10.0**e, _decimal(m * 10.0**e))
+            for e in range(first - 1, last + 1)
+            for m in (2, 5)
+        ]
+    return tuple(
+        t
+        for t in sorted(ticks, key=lambda t: t.value)
+        if lo * (1 - 1e-9) <= t.value <= hi * (1 + 1e-9)
+    )
 
 
 def _round_step(decades: float) -> int:
@@ -206,7 +245,12 @@ def _round_step(decades: float) -> int:
 def _short_log_ticks(lo: float, hi: float, most: int) -> tuple[Tick, ...]:
     """Less than a decade or two: 1, 2, 5 if enough of them fall on the axis, evenly spaced values otherwise."""
     exponents = range(floor(log10(lo)), ceil(log10(hi)) + 1)
-    values = [m * 10.0**e for e in exponents for m in (1, 2, 5) if lo * (1 - 1e-9) <= m * 10.0**e <= hi * (1 + 1e-9)]
+    values = [
+        m * 10.0**e
+        for e in exponents
+        for m in (1, 2, 5)
+        if lo * (1 - 1e-9) <= m * 10.0**e <= hi * (1 + 1e-9)
+    ]
     if len(values) < 3:
         return _linear_ticks(lo, hi, most)
     return tuple(Tick(v, _decimal(v) if 1e-5 < v < 1e6 else _short(v)) for v in values)

@@ -37,9 +37,27 @@ LIGHT = Theme(
     rule="#b6c2d1",
     reference="#77869b",
     box="#f8fafc",
-    measured=("#2563eb", "#0d9488", "#7c3aed", "#db2777", "#65a30d", "#0891b2", "#9333ea", "#475569"),
+    measured=(
+        "#2563eb",
+        "#0d9488",
+        "#7c3aed",
+        "#db2777",
+        "#65a30d",
+        "#0891b2",
+        "#9333ea",
+        "#475569",
+    ),
     bounds=("#ea580c", "#dc2626", "#ca8a04", "#be185d"),
-    measured_text=("#1d4ed8", "#0f766e", "#6d28d9", "#be1b5f", "#4d7c0f", "#0e7490", "#7e22ce", "#475568"),
+    measured_text=(
+        "#1d4ed8",
+        "#0f766e",
+        "#6d28d9",
+        "#be1b5f",
+        "#4d7c0f",
+        "#0e7490",
+        "#7e22ce",
+        "#475568",
+    ),
     bounds_text=("#c2410c", "#b91c1c", "#a16207", "#9d174d"),
 )
 DARK = Theme(
@@ -50,9 +68,27 @@ DARK = Theme(
     rule="#475569",
     reference="#8c9bb0",
     box="#172136",
-    measured=("#60a5fa", "#2dd4bf", "#a78bfa", "#f472b6", "#a3e635", "#22d3ee", "#c084fc", "#cbd5e1"),
+    measured=(
+        "#60a5fa",
+        "#2dd4bf",
+        "#a78bfa",
+        "#f472b6",
+        "#a3e635",
+        "#22d3ee",
+        "#c084fc",
+        "#cbd5e1",
+    ),
     bounds=("#fb923c", "#f87171", "#facc15", "#f9a8d4"),
-    measured_text=("#61a6fa", "#2ed4bf", "#a88bfa", "#f473b6", "#a4e635", "#23d3ee", "#c184fc", "#ccd5e1"),
+    measured_text=(
+        "#61a6fa",
+        "#2ed4bf",
+        "#a88bfa",
+        "#f473b6",
+        "#a4e635",
+        "#23d3ee",
+        "#c184fc",
+        "#ccd5e1",
+    ),
     bounds_text=("#fc923c", "#f97171", "#fbcc15", "#faa8d4"),
 )
 # the colours of Okabe and Ito, which colour-blind readers tell apart; within a role their greys differ
@@ -70,11 +106,21 @@ PAPER = Theme(
     bounds_text=("#000000",) * 4,
 )
 THEMES: dict[str, Theme] = {"light": LIGHT, "dark": DARK, "paper": PAPER}
-PAPER_FILLS = ("#003f66", "#e69f00", "#009e73", "#f0e442", "#d55e00", "#56b4e9")  # dark and light in turn
+# dark and light in turn
+PAPER_FILLS = ("#003f66", "#e69f00", "#009e73", "#f0e442", "#d55e00", "#56b4e9")
 # what tells series and groups apart where colours do not
 MEASURED_DASHES = ([], [2, 2], [9, 2, 2, 2], [14, 3], [9, 2, 2, 2, 2, 2])
 BOUND_DASHES = ([6, 3], [4, 4], [6, 3, 3, 3], [11, 5])
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "triangle-left",
+)
 
 
 def dark_colours() -> dict[str, str]:

@@ -9,7 +9,10 @@ COLUMNS = 500
 
 
 def keep_extremes(
-    xs: Sequence[float], ys: Sequence[float], place: Callable[[float], float], columns: int = COLUMNS
+    xs: Sequence[float],
+    ys: Sequence[float],
+    place: Callable[[float], float],
+    columns: int = COLUMNS,
 ) -> list[int]:
     """The points of a curve to keep, by index: of those in one column of the drawing the first, lowest, highest, last.
 
@@ -40,5 +43,7 @@ def space_out(points: Sequence[tuple[float, float, object]], most: int = 4000) -
     kept = {i: i for i in range(len(points))}
     while len(kept) > most:
         cell *= 1.5
-        kept = {(floor(x / cell), floor(y / cell), group): i for i, (x, y, group) in enumerate(points)}  # type: ignore[misc]
+        kept = {
+            (floor(x / cell), floor(y / cell), group): i for i, (x, y, group) in enumerate(points)
+        }  # type: ignore[misc]
     return sorted(kept.values())

@@ -40,7 +40,12 @@ def log_over(delta: float, factor: float | Fraction = 1) -> Any:
 def check_probability(delta: float) -> float:
     """`delta` itself, refused unless it lies strictly between 0 and 1."""
     if not 0 < delta < 1:
-        raise UsageError("A failure probability lies between 0 and 1.", where="delta", got=delta, remedy="try 0.05")
+        raise UsageError(
+            "A failure probability lies between 0 and 1.",
+            where="delta",
+            got=delta,
+            remedy="try 0.05",
+        )
     return delta
 
 

@@ -49,7 +49,9 @@ class MarginBound:
     complexity: float
 
 
-def margins_of(outputs: Float[np.ndarray, "n k"], labels: Real[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+def margins_of(
+    outputs: Float[np.ndarray, "n k"], labels: Real[np.ndarray, "n"]
+) -> Float[np.ndarray, "n"]:
     """One a row, from outputs `(n, K)` and classes `(n,)`; of one output, labels −1 or 1."""
     if outputs.shape[1] == 1:
         return outputs[:, 0] * labels
@@ -70,7 +72,11 @@ def append_biases(
     description: Description, weights: Sequence[tuple[np.ndarray, np.ndarray]] | None = None
 ) -> list[np.ndarray]:
     r"""The matrices $A_\ell$ of the layers, biases included; with other `weights` in their place if given."""
-    pairs = description.params if weights is None else [(np.asarray(W), np.asarray(b)) for W, b in weights]
+    pairs = (
+        description.params
+        if weights is None
+        else [(np.asarray(W), np.asarray(b)) for W, b in weights]
+    )
     matrices = [np.column_stack([W, b]) for W, b in pairs]
     one = lambda A: np.vstack([A, np.eye(1, A.shape[1], A.shape[1] - 1)])
     return [*map(one, matrices[:-1]), matrices[-1]]
@@ -82,12 +88,17 @@ def norm_of_rows(x: Real[np.ndarray, "n *shape"]) -> float:
 
 
 def frobenius_margin_bound(
-    description: Description, x: Real[np.ndarray, "n *shape"], margins: Float[np.ndarray, "n"], delta: float
+    description: Description,
+    x: Real[np.ndarray, "n *shape"],
+    margins: Float[np.ndarray, "n"],
+    delta: float,
 ) -> MarginBound | None:
     """None where an activation is not positively homogeneous."""
     if not all(activation(layer.activation).homogeneous for layer in description.layers):
         return None
-    product, cost = rung(float(np.prod([frobenius_norm(A).hi for A in append_biases(description)])) * UP)
+    product, cost = rung(
+        float(np.prod([frobenius_norm(A).hi for A in append_biases(description)])) * UP
+    )
     L = len(description.layers)
     K = len(description.layers[-1].bias)
     bracket = 1.0 if L == 1 else sqrt(2 * L * log(2)) + 1
@@ -105,7 +116,9 @@ def spectral_margin_bound(
     """None where an activation has σ(0) ≠ 0 or no Lipschitz constant. `reference` are layers (W, b) fixed in
     advance."""
     activations = [activation(layer.activation) for layer in description.layers]
-    if not all(float(a.function(jnp.zeros(()))) == 0 and np.isfinite(a.lipschitz.hi) for a in activations):
+    if not all(
+        float(a.function(jnp.zeros(()))) == 0 and np.isfinite(a.lipschitz.hi) for a in activations
+    ):
         return None
     nothing = [(np.zeros_like(W), np.zeros_like(b)) for W, b in description.params]
     start = append_biases(description, nothing if reference is None else reference)
@@ -124,7 +137,9 @@ def spectral_margin_bound(
     return _best_scale(margins, delta, cost, lambda gamma: 4 / n + 12 * log(n) / n * scale / gamma)
 
 
-def _best_scale(margins: np.ndarray, delta: float, cost: float, complexity: Callable[[float], float]) -> MarginBound:
+def _best_scale(
+    margins: np.ndarray, delta: float, cost: float, complexity: Callable[[float], float]
+) -> MarginBound:
     """The least bound over scales γ, each paid for."""
     n = len(margins)
     largest = max(float(np.abs(margins).max(initial=0.0)), 1e-300)

@@ -96,12 +96,20 @@ class Cloud:
 
     @classmethod
     def of(
-        cls, wrong: Wrong, params: Any, prior: Any, x: Real[np.ndarray, "n *shape"], y: Real[np.ndarray, "n *k"]
+        cls,
+        wrong: Wrong,
+        params: Any,
+        prior: Any,
+        x: Real[np.ndarray, "n *shape"],
+        y: Real[np.ndarray, "n *k"],
     ) -> "Cloud":
         theta, rebuild = ravel_pytree(jax.tree.map(np.asarray, params))
         start = ravel_pytree(jax.tree.map(np.asarray, prior))[0]
         if theta.shape != start.shape:
-            raise UsageError("Prior and network have different parameters.", got=f"{start.size:,} and {theta.size:,}")
+            raise UsageError(
+                "Prior and network have different parameters.",
+                got=f"{start.size:,} and {theta.size:,}",
+            )
         tried = jax.jit(jax.vmap(lambda w, row, label: wrong(rebuild(w), row, label)))
         return cls(np.asarray(theta), np.asarray(start), tried, x, y)
 
@@ -110,7 +118,8 @@ class Cloud:
         block = max(1, min(draws, NUMBERS // self.theta.size))
         errors = 0
         for done in range(0, draws, block):
-            rows = rng.integers(0, len(self.x), block)  # the last block is drawn whole: one program serves all
+            # the last block is drawn whole: one program serves all
+            rows = rng.integers(0, len(self.x), block)
             weights = rng.standard_normal((block, self.theta.size))
             weights *= spread
             weights += self.theta
@@ -120,7 +129,9 @@ class Cloud:
 
     def exponent(self, k: int, delta: float) -> Any:
         """c for the spread 2^(k/2)."""
-        return exponent(divergence(self.theta, self.start, 2 ** (k / 2)), len(self.x), delta, grid_cost(k))
+        return exponent(
+            divergence(self.theta, self.start, 2 ** (k / 2)), len(self.x), delta, grid_cost(k)
+        )
 
     def spreads(self) -> range:
         """Exponents k of the spreads worth a try: around the size of a weight, and of its way from the prior."""
@@ -162,4 +173,6 @@ def pac_bayes(
     gibbs = clopper_pearson(errors, draws, delta * MONTE_CARLO)
     c = cloud.exponent(k, inner)
     kl = divergence(cloud.theta, cloud.start, 2 ** (k / 2))
-    return PacBayes(mcallester(gibbs, c), seeger(gibbs, c), 2 ** (k / 2), above(kl), gibbs, errors, draws)
+    return PacBayes(
+        mcallester(gibbs, c), seeger(gibbs, c), 2 ** (k / 2), above(kl), gibbs, errors, draws
+    )

@@ -48,7 +48,16 @@ class RiskBound:
     @property
     def shown(self) -> tuple[str, float, str, float, int, str, str, str]:
         mark = "vacuous" if self.vacuous else ""
-        return (self.name, self.value, mark, self.delta, self.rows, self.of, self.assumes, self.note)
+        return (
+            self.name,
+            self.value,
+            mark,
+            self.delta,
+            self.rows,
+            self.of,
+            self.assumes,
+            self.note,
+        )
 
 
 @dataclass(frozen=True)
@@ -66,12 +75,18 @@ class RiskBounds:
             if bound.name == name:
                 return bound
         known = ", ".join(bound.name for bound in self.bounds)
-        raise UsageError("There is no bound of this name.", got=name, remedy=f"choose one of {known}")
+        raise UsageError(
+            "There is no bound of this name.", got=name, remedy=f"choose one of {known}"
+        )
 
     @property
     def table(self) -> Table:
         columns = ("bound", "risk at most", "", "δ", "rows", "of", "assumes", "made of")
-        return Table("bounds of the risk, each at confidence 1 − δ", columns, tuple(b.shown for b in self.bounds))
+        return Table(
+            "bounds of the risk, each at confidence 1 − δ",
+            columns,
+            tuple(b.shown for b in self.bounds),
+        )
 
     def __str__(self) -> str:
         lines = [f"{'bound':22} {'risk at most':>12}  {'rows':>7}"]
@@ -79,7 +94,12 @@ class RiskBounds:
             lines.append(
                 f"{b.name:22} {b.value:12.6g}  {b.rows:7,}  {'vacuous  ' if b.vacuous else ''}{b.note}".rstrip()
             )
-        return "\n".join([*lines, *(f"{name:22} {'left out':>12}           {why}" for name, why in self.left_out)])
+        return "\n".join(
+            [
+                *lines,
+                *(f"{name:22} {'left out':>12}           {why}" for name, why in self.left_out),
+            ]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,20 +114,33 @@ class ClassifierRows:
     def of(cls, model: Model, data: Any, name: str) -> "ClassifierRows":
         x, y = (data.x, data.y) if hasattr(data, "x") else data
         if y is None:
-            raise SubjectError("The rows have no labels.", where=name, remedy="give one class per row")
+            raise SubjectError(
+                "The rows have no labels.", where=name, remedy="give one class per row"
+            )
         x = np.asarray(x, np.float64)
         y = np.asarray(y)
         if len(y) != len(x) or (model.shape is not None and x[0].size != int(np.prod(model.shape))):
             got = f"x of shape {x.shape}, {len(y)} labels, a network of inputs {model.shape or 'not known'}"
             raise SubjectError(
-                "The rows do not fit.", where=name, got=got, remedy="give one input and one class per row"
+                "The rows do not fit.",
+                where=name,
+                got=got,
+                remedy="give one input and one class per row",
             )
         if not np.isfinite(x).all():
             row = int(np.argwhere(~np.isfinite(x.reshape(len(x), -1)))[0, 0])
-            raise SubjectError("A row is not finite.", where=f"{name}, row {row}", remedy="remove or repair such rows")
+            raise SubjectError(
+                "A row is not finite.",
+                where=f"{name}, row {row}",
+                remedy="remove or repair such rows",
+            )
         x = x if model.shape is None else x.reshape(len(x), *model.shape)
         with jax.enable_x64(True):
-            outputs = np.asarray(jax.lax.map(lambda row: jnp.ravel(model.apply(model.params, row)), x, batch_size=256))
+            outputs = np.asarray(
+                jax.lax.map(
+                    lambda row: jnp.ravel(model.apply(model.params, row)), x, batch_size=256
+                )
+            )
         return cls(x, _classes(y, outputs.shape[1], name), outputs)
 
     def __len__(self) -> int:
@@ -121,7 +154,12 @@ class ClassifierRows:
 
 def _classes(y: np.ndarray, outputs: int, name: str) -> np.ndarray:
     y = y.reshape(len(y), -1)
-    if outputs > 1 and y.shape[1] == outputs and set(np.unique(y)) <= {0, 1} and (y.sum(1) == 1).all():  # one-hot
+    if (
+        outputs > 1
+        and y.shape[1] == outputs
+        and set(np.unique(y)) <= {0, 1}
+        and (y.sum(1) == 1).all()
+    ):  # one-hot
         y = y.argmax(1)[:, None]
     found = np.unique(y)
     whole = y.shape[1] == 1 and np.array_equal(found, np.round(found))
@@ -151,7 +189,11 @@ def classes_known(net: Any) -> str:
 def _wrong(outputs: Any, labels: Any) -> Any:
     """Whether a prediction is wrong; the last axis are the outputs."""
     finite = jnp.isfinite(outputs).all(-1)
-    right = outputs[..., 0] * labels > 0 if outputs.shape[-1] == 1 else jnp.argmax(outputs, -1) == labels
+    right = (
+        outputs[..., 0] * labels > 0
+        if outputs.shape[-1] == 1
+        else jnp.argmax(outputs, -1) == labels
+    )
     return ~(finite & right)
 
 
@@ -185,7 +227,9 @@ def risk_bounds(
     """
     check_probability(delta)
     if train is None and test is None:
-        raise UsageError("There are no rows.", remedy="give the training rows, or rows that were not trained on")
+        raise UsageError(
+            "There are no rows.", remedy="give the training rows, or rows that were not trained on"
+        )
     model = model_of(net, np.float64)
     description = net if isinstance(net, Description) else getattr(net, "description", None)
     bounds = []
@@ -205,10 +249,14 @@ def risk_bounds(
             bounds = bounds + found
             left_out = left_out + missing
         if len(rows) >= FEWEST and model.parameters <= MOST_PARAMETERS:
-            randomised, found = _randomise(model, start, rows, delta, draws, np.random.default_rng(seed))
+            randomised, found = _randomise(
+                model, start, rows, delta, draws, np.random.default_rng(seed)
+            )
             bounds += found
         else:
-            left_out.append(("PAC-Bayes", f"it needs {FEWEST} rows and at most {MOST_PARAMETERS:,} parameters"))
+            left_out.append(
+                ("PAC-Bayes", f"it needs {FEWEST} rows and at most {MOST_PARAMETERS:,} parameters")
+            )
     return RiskBounds(tuple(bounds), tuple(left_out), randomised=randomised, **risks)
 
 
@@ -228,14 +276,20 @@ def _of_one_predictor(rows: ClassifierRows, delta: float) -> tuple[Fraction, lis
         "Clopper–Pearson": unseen.clopper_pearson(errors, n, delta),
     }
     note = f"{errors:,} of {n:,} test rows wrong"
-    return mean, [RiskBound(name, value, delta, n, UNSEEN, note=note) for name, value in found.items()]
+    return mean, [
+        RiskBound(name, value, delta, n, UNSEEN, note=note) for name, value in found.items()
+    ]
 
 
 def _growth(description: Description | None, _: Any, rows: ClassifierRows, delta: float) -> Found:
     name = "VC"
     units = None if description is None else Units.of(description)
     if units is None:
-        why = "the layers are not known" if description is None else "an activation is not piecewise linear"
+        why = (
+            "the layers are not known"
+            if description is None
+            else "an activation is not piecewise linear"
+        )
         return [], [(name, why)]
     risk = unseen.mean_and_variance(rows.losses)[0]
     n = len(rows)
@@ -244,7 +298,9 @@ def _growth(description: Description | None, _: Any, rows: ClassifierRows, delta
     return [RiskBound(name, above(ball(risk) + ball(radius)), delta, n, TRAINING, note=note)], []
 
 
-def _norms(description: Description | None, start: Any, rows: ClassifierRows, delta: float) -> Found:
+def _norms(
+    description: Description | None, start: Any, rows: ClassifierRows, delta: float
+) -> Found:
     names = ("Frobenius margin", "spectral margin")
     if description is None:
         return [], [(name, "the layers are not known") for name in names]
@@ -253,7 +309,10 @@ def _norms(description: Description | None, start: Any, rows: ClassifierRows, de
         return [], [(name, "an output is not finite") for name in names]
     frobenius = frobenius_margin_bound(description, rows.x, margins, delta)
     spectral = spectral_margin_bound(description, rows.x, margins, delta, start)
-    reasons = ("an activation is not positively homogeneous", "an activation has σ(0) ≠ 0 or no Lipschitz constant")
+    reasons = (
+        "an activation is not positively homogeneous",
+        "an activation has σ(0) ≠ 0 or no Lipschitz constant",
+    )
     found = []
     missing = []
     for name, bound, why in zip(names, (frobenius, spectral), reasons):
@@ -266,14 +325,22 @@ def _norms(description: Description | None, start: Any, rows: ClassifierRows, de
 
 
 def stochastic_risk(
-    net: Any, data: Any, spread: float, *, draws: int = 20_000, seed: int = 0, confidence: float = CONFIDENCE
+    net: Any,
+    data: Any,
+    spread: float,
+    *,
+    draws: int = 20_000,
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
 ) -> Enclosure:
     """How often networks with weights N(θ, spread²) err on these rows: the exact interval of a proportion."""
     model = model_of(net, np.float64)
     rows = ClassifierRows.of(model, data, "data")
     with jax.enable_x64(True):
         cloud = Cloud.of(_errs(model), model.params, model.params, rows.x, rows.y)
-        return binomial_interval(cloud.errors(spread, draws, np.random.default_rng(seed)), draws, confidence)
+        return binomial_interval(
+            cloud.errors(spread, draws, np.random.default_rng(seed)), draws, confidence
+        )
 
 
 def _errs(model: Model) -> Wrong:
@@ -281,12 +348,19 @@ def _errs(model: Model) -> Wrong:
 
 
 def _randomise(
-    model: Model, start: Any, rows: ClassifierRows, delta: float, draws: int, rng: np.random.Generator
+    model: Model,
+    start: Any,
+    rows: ClassifierRows,
+    delta: float,
+    draws: int,
+    rng: np.random.Generator,
 ) -> tuple[PacBayes, list[RiskBound]]:
     centre = jax.tree.map(np.zeros_like, model.params) if start is None else start
     found = pac_bayes(_errs(model), model.params, centre, rows.x, rows.y, delta, rng, draws)
     note = f"KL {found.divergence:.4g} at spread {found.spread:.4g}; {found.errors:,} of {found.draws:,} draws wrong"
     of = "random weights around it"
     named = {"PAC-Bayes, McAllester": found.mcallester, "PAC-Bayes, kl inverse": found.seeger}
-    bounds = [RiskBound(name, value, delta, len(rows), PRIOR, of, note) for name, value in named.items()]
+    bounds = [
+        RiskBound(name, value, delta, len(rows), PRIOR, of, note) for name, value in named.items()
+    ]
     return found, bounds

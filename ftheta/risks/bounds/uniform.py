@@ -42,9 +42,14 @@ def finite_class_radius(size: int, n: int, delta: float) -> float:
 def finite_class_rows(size: int, radius: float, delta: float) -> int:
     r"""The least $n\ge\frac{\ln(2|H|/\delta)}{2\varepsilon^2}$."""
     if not radius > 0 or size < 1:
-        raise UsageError("A radius above 0 and a class of one predictor or more.", got=f"ε = {radius}, |H| = {size}")
+        raise UsageError(
+            "A radius above 0 and a class of one predictor or more.",
+            got=f"ε = {radius}, |H| = {size}",
+        )
     with ctx.workprec(BITS):
-        return int((log_over(delta, 2 * size) / (2 * ball(radius) ** 2)).upper().ceil().unique_fmpz())
+        return int(
+            (log_over(delta, 2 * size) / (2 * ball(radius) ** 2)).upper().ceil().unique_fmpz()
+        )
 
 
 def growth_radius(log_growth: float, n: int, delta: float) -> float:
@@ -56,7 +61,13 @@ def growth_radius(log_growth: float, n: int, delta: float) -> float:
 def vc_radius(d: int, n: int, delta: float) -> float:
     r"""$\sqrt{\frac8n(d\ln\frac{2en}d+\ln\frac4\delta)}$; for $d>2n$ all $2^{2n}$ labellings are counted instead."""
     with ctx.workprec(BITS):
-        growth = arb(0) if d == 0 else (1 + (ball(2 * n) / d).log()) * d if d <= 2 * n else 2 * n * arb(2).log()
+        growth = (
+            arb(0)
+            if d == 0
+            else (1 + (ball(2 * n) / d).log()) * d
+            if d <= 2 * n
+            else 2 * n * arb(2).log()
+        )
         return above((8 * (growth + log_over(delta, 4)) / n).sqrt())
 
 
@@ -128,7 +139,9 @@ class Units:
         return floor(W * L * log2(W / L) / SOME_NETWORK)
 
 
-def thresholds_deviation(x: Float[np.ndarray, "n"], y: Shaped[np.ndarray, "n"], flip: float) -> float:
+def thresholds_deviation(
+    x: Float[np.ndarray, "n"], y: Shaped[np.ndarray, "n"], flip: float
+) -> float:
     r"""$\sup_h|R_n(h)-R(h)|$ over all half-lines $h=1\{x\gtrless a\}$, for $x$ uniform on $[0,1]$ and
     $y=1\{x>\frac12\}$, flipped with probability `flip`: both risks are known between any two examples, and linear
     there."""
@@ -145,7 +158,9 @@ def thresholds_deviation(x: Float[np.ndarray, "n"], y: Shaped[np.ndarray, "n"], 
     return float(max(at_cut.max(), before.max()))
 
 
-def uniform_coverage(n: int, delta: float, trials: int, rng: np.random.Generator, flip: float = 0.2) -> Any:
+def uniform_coverage(
+    n: int, delta: float, trials: int, rng: np.random.Generator, flip: float = 0.2
+) -> Any:
     """How often some half-line deviates by more than the VC radius of dimension 2, and the deviations themselves."""
     check_probability(delta)
     found = []

@@ -33,8 +33,12 @@ def mean_and_variance(losses: Real[np.ndarray, "n"]) -> tuple[Fraction, Fraction
     r"""$R_n$ and $V_n$ (0 for a single row), exactly."""
     values, counts = np.unique(np.asarray(losses, np.float64), return_counts=True)
     if not len(values) or values[0] < 0 or values[-1] > 1 or not np.isfinite(values).all():
-        got = f"{len(values)} of them" if not len(values) else f"from {values[0]:g} to {values[-1]:g}"
-        raise SubjectError("The losses must lie between 0 and 1.", got=got, remedy="clip and rescale the loss")
+        got = (
+            f"{len(values)} of them" if not len(values) else f"from {values[0]:g} to {values[-1]:g}"
+        )
+        raise SubjectError(
+            "The losses must lie between 0 and 1.", got=got, remedy="clip and rescale the loss"
+        )
     pairs = [(Fraction(v), int(c)) for v, c in zip(values.tolist(), counts)]
     n = sum(c for _, c in pairs)
     mean = sum((c * v for v, c in pairs), Fraction(0)) / n
@@ -46,7 +50,9 @@ def _check(mean: Fraction, n: int) -> None:
     if not (0 <= mean <= 1 and n >= 1):
         got = f"mean loss {float(mean):g} of {n} rows"
         remedy = "clip and rescale the loss"
-        raise UsageError("The bound is about losses between 0 and 1 of at least one row.", got=got, remedy=remedy)
+        raise UsageError(
+            "The bound is about losses between 0 and 1 of at least one row.", got=got, remedy=remedy
+        )
 
 
 def hoeffding(mean: Fraction, n: int, delta: float) -> float:

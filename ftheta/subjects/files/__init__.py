@@ -49,7 +49,11 @@ def read_data(path: Path, name: str, labels: Any = None) -> Dataset:
 
 
 def from_arrays(
-    arrays: dict[str, np.ndarray], path: Path, name: str, labels: Any = None, parts: tuple[str, ...] = ()
+    arrays: dict[str, np.ndarray],
+    path: Path,
+    name: str,
+    labels: Any = None,
+    parts: tuple[str, ...] = (),
 ) -> Dataset:
     """The data among the arrays of an `.npz` file; those called like the `parts` of an input, joined to rows."""
     if parts and set(parts) <= set(arrays):
@@ -58,7 +62,12 @@ def from_arrays(
     if labels is None or str(labels) in arrays:
         x, y = choose_arrays(arrays, labels, str(path))
         notes = leaks(arrays[x], {other: arrays[other] for other in other_inputs(arrays, x)})
-        return _finish(name, arrays[x], None if y is None else encode_labels(arrays[y], f"{path}: {y}"), notes=notes)
+        return _finish(
+            name,
+            arrays[x],
+            None if y is None else encode_labels(arrays[y], f"{path}: {y}"),
+            notes=notes,
+        )
     x = arrays[choose_arrays(arrays, None, str(path))[0]]
     return _finish(name, x, _beside(labels, path, len(x) if x.ndim else 0, arrays))
 
@@ -84,7 +93,11 @@ def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> 
     if other.suffix.lower() == ".npz":
         arrays = read_arrays(other)
         if len(arrays) != 1 and "y" not in arrays:
-            raise SubjectError("It is not clear which array holds the labels.", where=str(other), got=sorted(arrays))
+            raise SubjectError(
+                "It is not clear which array holds the labels.",
+                where=str(other),
+                got=sorted(arrays),
+            )
         return encode_labels(arrays.get("y", next(iter(arrays.values()))), str(other))
     if is_data_file(other):
         return _table(other).only_column(rows)
@@ -92,15 +105,32 @@ def _beside(labels: Any, path: Path, rows: int, names: Collection[str] = ()) -> 
         "There are no such labels.",
         where=str(path),
         got=str(labels),
-        remedy=(f"choose one of {', '.join(list(names)[:12])}, or " if len(names) else "") + "name a file of labels",
+        remedy=(f"choose one of {', '.join(list(names)[:12])}, or " if len(names) else "")
+        + "name a file of labels",
     )
 
 
 def _finish(
-    name: str, x: np.ndarray, labels: Labels | None, columns: tuple[str, ...] = (), notes: tuple[str, ...] = ()
+    name: str,
+    x: np.ndarray,
+    labels: Labels | None,
+    columns: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> Dataset:
     y, classes = (None, ()) if labels is None else labels
-    return with_notes(Dataset(name, x, y, classes=classes, columns=columns, notes=notes, alphabetical=bool(classes)))
+    return with_notes(
+        Dataset(
+            name, x, y, classes=classes, columns=columns, notes=notes, alphabetical=bool(classes)
+        )
+    )
 
 
-__all__ = ["SUFFIXES", "from_arrays", "from_rows", "is_data", "is_data_file", "read_data", "with_notes"]
+__all__ = [
+    "SUFFIXES",
+    "from_arrays",
+    "from_rows",
+    "is_data",
+    "is_data_file",
+    "read_data",
+    "with_notes",
+]

@@ -25,14 +25,17 @@ def is_data(arrays: Mapping[str, np.ndarray]) -> bool:
     return any(name.lower() == x for name in arrays for x, _ in PAIRS)
 
 
-def choose_arrays(arrays: Mapping[str, np.ndarray], labels: str | None, where: str) -> tuple[str, str | None]:
+def choose_arrays(
+    arrays: Mapping[str, np.ndarray], labels: str | None, where: str
+) -> tuple[str, str | None]:
     """The names of inputs and labels; `labels` says which array the labels are, and with it which the inputs."""
     found = _of_labels(arrays, labels) if labels is not None else _all_pairs(arrays)
     if len(found) != 1:
         raise SubjectError(
             "It is not clear which arrays are the data." if found else "The file holds no data.",
             where=where,
-            got=", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:12]) or "nothing",
+            got=", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:12])
+            or "nothing",
             remedy=f'say which labels are meant: labels="{found[0][1]}", or --labels {found[0][1]}'
             if found and found[0][1]
             else "name the arrays x and y",
@@ -42,7 +45,9 @@ def choose_arrays(arrays: Mapping[str, np.ndarray], labels: str | None, where: s
 
 def other_inputs(arrays: Mapping[str, np.ndarray], x: str) -> list[str]:
     """Arrays that are called like inputs, besides the chosen ones: the training rows beside those of a test."""
-    return [name for name in arrays if name != x and any(name.lower() == inputs for inputs, _ in PAIRS)]
+    return [
+        name for name in arrays if name != x and any(name.lower() == inputs for inputs, _ in PAIRS)
+    ]
 
 
 def _all_pairs(arrays: Mapping[str, np.ndarray]) -> list[tuple[str, str | None]]:

@@ -28,7 +28,11 @@ def leaks(x: np.ndarray, others: Mapping[str, np.ndarray]) -> tuple[str, ...]:
         if rows.shape[1:] == x.shape[1:] and x.ndim > 1 and x.nbytes + rows.nbytes <= MOST_BYTES
     }
     counts = {name: len(shared_rows(x, rows)) for name, rows in alike.items()}
-    return tuple(f"{count} of {len(x)} rows are also rows of {name}" for name, count in counts.items() if count)
+    return tuple(
+        f"{count} of {len(x)} rows are also rows of {name}"
+        for name, count in counts.items()
+        if count
+    )
 
 
 def _constant(data: Dataset) -> list[str]:
@@ -49,7 +53,10 @@ def _repeated_rows(data: Dataset) -> list[str]:
     unique, group = np.unique(row_keys(data.x), return_inverse=True)
     if len(unique) == len(data):
         return []
-    return [f"{len(data) - len(unique)} of {len(data)} rows repeat others", *_contradictions(data, group)]
+    return [
+        f"{len(data) - len(unique)} of {len(data)} rows repeat others",
+        *_contradictions(data, group),
+    ]
 
 
 def _contradictions(data: Dataset, group: np.ndarray) -> list[str]:
@@ -72,10 +79,14 @@ def _contradictions(data: Dataset, group: np.ndarray) -> list[str]:
         np.maximum.at(most, pairs[0], counts)
         right = int(most.sum())
         floor = 1 - right / len(data)
-        return [f"{told}: no classifier is right on more than {right} rows (noise floor of the error {floor:.3g})"]
+        return [
+            f"{told}: no classifier is right on more than {right} rows (noise floor of the error {floor:.3g})"
+        ]
     means = np.stack([np.bincount(group, column) / np.bincount(group) for column in y.T], axis=1)
     floor = float(((y - means[group]) ** 2).sum(1).mean())
-    return [f"{told}: no function fits them all (noise floor of the mean squared error {floor:.3g})"]
+    return [
+        f"{told}: no function fits them all (noise floor of the mean squared error {floor:.3g})"
+    ]
 
 
 def _are_classes(data: Dataset) -> bool:
@@ -94,8 +105,14 @@ def _classes(data: Dataset) -> list[str]:
     found = np.unique(data.y)
     first = int(found[0])
     last = int(found[-1])
-    if found.tolist() == [-1, 1] or last - first >= len(data):  # signs, or numbers that are no classes
+    if found.tolist() == [-1, 1] or last - first >= len(
+        data
+    ):  # signs, or numbers that are no classes
         return []
     notes = [] if first == 0 else [f"labels begin at {first}: classes are counted from 0"]
     missing = last - first + 1 - found.size
-    return [*notes, f"{missing} of the labels from {first} to {last} have no row"] if missing else notes
+    return (
+        [*notes, f"{missing} of the labels from {first} to {last} have no row"]
+        if missing
+        else notes
+    )

@@ -48,7 +48,10 @@ def _texts(words: np.ndarray, where: str) -> list[str]:
         return [word.decode("utf-8") for word in words.tolist()]
     except UnicodeDecodeError as error:
         raise SubjectError(
-            "A label is not text in UTF-8.", where=where, got=repr(error.object[:40]), remedy="save labels as text"
+            "A label is not text in UTF-8.",
+            where=where,
+            got=repr(error.object[:40]),
+            remedy="save labels as text",
         ) from error
 
 

@@ -60,29 +60,39 @@ def _read(head: Any, file: Any, where: str, allowance: Allowance) -> Table:
     kept = [k for k, name in enumerate(every) if not INDEX.fullmatch(name)]
     names = tuple(every[k] for k in kept)
     if not names or len(set(names)) < len(names):
-        raise SubjectError("Columns must have different names.", where=where, got=", ".join(every[:12]))
+        raise SubjectError(
+            "Columns must have different names.", where=where, got=", ".join(every[:12])
+        )
     wordy = [_is_words(schema.field(k).type, f"{where}, column {every[k]!r}") for k in kept]
     for group in range(head.metadata.num_row_groups):
         allowance.spend(max(head.metadata.row_group(group).total_byte_size, 0), "its pages")
     allowance.spend_array((rows, columns), 8, "its cells")
     numbers = np.zeros((rows, len(kept)))
-    found = [_Column(k, every[k], words, numbers[:, at]) for at, (k, words) in enumerate(zip(kept, wordy))]
+    found = [
+        _Column(k, every[k], words, numbers[:, at])
+        for at, (k, words) in enumerate(zip(kept, wordy))
+    ]
     file.seek(0)
-    repeating = [column.name for column in found if column.is_words]  # a word that repeats is kept once
+    # a word that repeats is kept once
+    repeating = [column.name for column in found if column.is_words]
     _fill(parquet.ParquetFile(file, read_dictionary=repeating), found, rows)
     for column in found:
         column.ensure_whole(where)
     words = {place: column.words for place, column in enumerate(found) if column.is_words}
     whole = frozenset(place for place, column in enumerate(found) if column.is_whole)
     left_out = len(every) - len(names)
-    return Table(where, names, numbers, words, whole, ("the index of pandas was left out",) * (left_out > 0))
+    return Table(
+        where, names, numbers, words, whole, ("the index of pandas was left out",) * (left_out > 0)
+    )
 
 
 def _ensure_size(rows: int, columns: int, where: str) -> None:
     if rows <= 0 or columns <= 0:
         raise SubjectError("There are no rows.", where=where, got=f"{rows} rows, {columns} columns")
     if columns > MAX_COLUMNS or rows * columns > MAX_CELLS:
-        raise SubjectError("There are more cells than is allowed.", where=where, got=f"{rows:,} × {columns:,}")
+        raise SubjectError(
+            "There are more cells than is allowed.", where=where, got=f"{rows:,} × {columns:,}"
+        )
 
 
 def _is_words(type: Any, where: str) -> bool:
@@ -92,7 +102,12 @@ def _is_words(type: Any, where: str) -> bool:
     held = type.value_type if types.is_dictionary(type) else type
     if types.is_string(held) or types.is_large_string(held) or types.is_string_view(held):
         return True
-    if types.is_integer(held) or types.is_floating(held) or types.is_boolean(held) or types.is_null(held):
+    if (
+        types.is_integer(held)
+        or types.is_floating(held)
+        or types.is_boolean(held)
+        or types.is_null(held)
+    ):
         return False
     raise SubjectError("A column holds neither numbers nor words.", where=where, got=str(type))
 
@@ -116,7 +131,9 @@ class _Column:
         """Take the values of the rows from number `at` on."""
         if values.null_count:
             if not self.missing:
-                self.first_missing = at + int(np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0])
+                self.first_missing = at + int(
+                    np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]
+                )
             self.missing += values.null_count
         elif self.is_words:
             self.is_whole = False
@@ -138,7 +155,9 @@ class _Column:
         remedy = "drop these rows or impute the values"
         if self.missing:
             got = f"{self.missing:,} missing values in the column"
-            raise SubjectError("A value is missing.", where=f"{at} {self.first_missing}", got=got, remedy=remedy)
+            raise SubjectError(
+                "A value is missing.", where=f"{at} {self.first_missing}", got=got, remedy=remedy
+            )
         if self.infinite:
             row, value = self.first_infinite
             got = f"{value} ({self.infinite} such values)"

@@ -48,7 +48,9 @@ class Table:
 
     def columns_without(self, column: str | None) -> tuple[str, ...]:
         kept = (
-            range(len(self.names)) if column is None else (k for k in range(len(self.names)) if k != self.place(column))
+            range(len(self.names))
+            if column is None
+            else (k for k in range(len(self.names)) if k != self.place(column))
         )
         return tuple(self.names[k] for k in kept)
 
@@ -66,7 +68,9 @@ class Table:
         if odd:
             name = self.names[odd[0]]
             near = (
-                f'if they are the labels, say so: labels="{name}", or --labels {name}; else ' if column is None else ""
+                f'if they are the labels, say so: labels="{name}", or --labels {name}; else '
+                if column is None
+                else ""
             )
             raise SubjectError(
                 "A column holds words.",
@@ -77,13 +81,19 @@ class Table:
         if at is None:
             return self.numbers, None
         if self.numbers.shape[1] == 1:
-            raise SubjectError("There is nothing beside the labels.", where=self.where, got="one column")
+            raise SubjectError(
+                "There is nothing beside the labels.", where=self.where, got="one column"
+            )
         return np.delete(self.numbers, at, axis=1), self._labels(at)
 
     def only_column(self, rows: int) -> Labels:
         """The labels of so many rows, in a file of their own; one word more is its header."""
         if len(self.names) != 1:
-            raise SubjectError("A file of labels has one column.", where=self.where, got=f"{len(self.names)} columns")
+            raise SubjectError(
+                "A file of labels has one column.",
+                where=self.where,
+                got=f"{len(self.names)} columns",
+            )
         if 0 in self.words and len(self.words[0]) == rows + 1:
             return encoded_words(self.words[0][1:], self.where)
         return self._labels(0)
@@ -92,7 +102,11 @@ class Table:
         if at in self.words:
             return encoded_words(self.words[at], f"{self.where}, column {self.names[at]!r}")
         numbers = self.numbers[:, at]
-        classes = at in self.whole and bool((numbers == np.rint(numbers)).all()) and np.abs(numbers).max() < 2**53
+        classes = (
+            at in self.whole
+            and bool((numbers == np.rint(numbers)).all())
+            and np.abs(numbers).max() < 2**53
+        )
         return Labels(numbers.astype(np.int64) if classes else numbers)
 
 
@@ -101,14 +115,18 @@ def read_table(path: Path) -> Table:
     try:
         text = read_bytes(path, MAX_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SubjectError("The file is not text in UTF-8.", where=str(path), got=str(error)) from error
+        raise SubjectError(
+            "The file is not text in UTF-8.", where=str(path), got=str(error)
+        ) from error
     return parse(text, str(path))
 
 
 def parse(text: str, where: str) -> Table:
     """The table in a text."""
     try:
-        return _Reader(text.removeprefix("# ").removeprefix("#"), where).table()  # numpy.savetxt writes headers so
+        return _Reader(
+            text.removeprefix("# ").removeprefix("#"), where
+        ).table()  # numpy.savetxt writes headers so
     except csv.Error as error:
         raise SubjectError("The file is not a table.", where=where, got=str(error)) from error
 
@@ -123,18 +141,26 @@ class _Reader:
             raise SubjectError("There are no rows.", where=where, got="an empty table")
         self.width = len(first[0][1])
         if self.width > MAX_COLUMNS:
-            raise SubjectError("There are more columns than is allowed.", where=where, got=f"{self.width:,}")
+            raise SubjectError(
+                "There are more columns than is allowed.", where=where, got=f"{self.width:,}"
+            )
         self.header = _is_header([row for _, row in first])
         told = [cell.strip() for cell in first[0][1]] if self.header else []
         self.names = _names(told, self.width, where)
         data = first[1:] if self.header else first
         spelled = lambda cell: cell.strip().lstrip("+-").isdecimal()
-        self.whole = {k for k in range(self.width) if all(spelled(row[k]) for _, row in data if len(row) > k)}
-        self.wordy = {k for k in range(self.width) if _all_words(row[k] for _, row in data if len(row) > k)}
+        self.whole = {
+            k for k in range(self.width) if all(spelled(row[k]) for _, row in data if len(row) > k)
+        }
+        self.wordy = {
+            k for k in range(self.width) if _all_words(row[k] for _, row in data if len(row) > k)
+        }
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Rows with the number of their last line; empty lines are none."""
-        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, strict=True)
+        reader = csv.reader(
+            io.StringIO(self.text, newline=""), delimiter=self.delimiter, strict=True
+        )
         for row in reader:
             if row and (len(row) > 1 or row[0].strip()):
                 yield reader.line_num, row
@@ -157,13 +183,19 @@ class _Reader:
             numbers.extend(self._convert_row(row, line, words, plain))
             rows += 1
             if rows * self.width > MAX_CELLS:
-                raise SubjectError("There are more cells than is allowed.", where=self.where, got=f"over {MAX_CELLS:,}")
+                raise SubjectError(
+                    "There are more cells than is allowed.",
+                    where=self.where,
+                    got=f"over {MAX_CELLS:,}",
+                )
         if rows == 0:
             raise SubjectError("There are no rows.", where=self.where, got="a header alone")
         matrix = np.frombuffer(numbers, np.float64).reshape(rows, self.width)
         return _without_index(Table(self.where, self.names, matrix, words, frozenset(self.whole)))
 
-    def _convert_row(self, row: list[str], line: int, words: dict[int, list[str]], plain: bool) -> list[float]:
+    def _convert_row(
+        self, row: list[str], line: int, words: dict[int, list[str]], plain: bool
+    ) -> list[float]:
         """The numbers of a row, 0 for words; only a row with something odd in it is looked at cell by cell."""
         for k, kept in words.items():
             if _is_missing(row[k]):
@@ -184,7 +216,11 @@ class _Reader:
             raise self._missing(line, k)
         value = _number(cell)
         if value is None or not isfinite(value):
-            comma = self.delimiter != "," and cell.count(",") == 1 and _number(cell.replace(",", ".")) is not None
+            comma = (
+                self.delimiter != ","
+                and cell.count(",") == 1
+                and _number(cell.replace(",", ".")) is not None
+            )
             raise SubjectError(
                 "A cell is not a number." if value is None else "Data must be finite.",
                 where=f"{self.where}, line {line}, column {self.names[k]!r}",
@@ -205,7 +241,9 @@ class _Reader:
         return SubjectError(
             "A value is missing.",
             where=f"{self.where}, line {line}, column {self.names[k]!r}",
-            got="missing values: " + ", ".join(told[:8]) + (f" and in {len(told) - 8} more" if len(told) > 8 else ""),
+            got="missing values: "
+            + ", ".join(told[:8])
+            + (f" and in {len(told) - 8} more" if len(told) > 8 else ""),
             remedy="drop these rows or impute the values",
         )
 
@@ -226,7 +264,9 @@ def _is_missing(cell: str) -> bool:
 def _is_word(cell: str) -> bool:
     """Neither missing nor a number; decimals with a comma are told apart from words, to be refused as such."""
     cell = cell.strip()
-    return not _is_missing(cell) and _number(cell) is None and _number(cell.replace(",", ".")) is None
+    return (
+        not _is_missing(cell) and _number(cell) is None and _number(cell.replace(",", ".")) is None
+    )
 
 
 def _all_words(cells: Iterable[str]) -> bool:
@@ -240,7 +280,9 @@ def _delimiter(text: str) -> str:
     found = {}
     for delimiter in DELIMITERS:
         try:
-            rows = [row for row in csv.reader(io.StringIO(head, newline=""), delimiter=delimiter) if row]
+            rows = [
+                row for row in csv.reader(io.StringIO(head, newline=""), delimiter=delimiter) if row
+            ]
         except csv.Error:
             continue
         if rows:
@@ -255,7 +297,10 @@ def _is_header(rows: list[list[str]]) -> bool:
         [row[k] for row in rows[1:] if len(row) == len(rows[0]) and not _is_missing(row[k])]
         for k in range(len(rows[0]))
     ]
-    return any(_is_word(cell) and cells and not any(map(_is_word, cells)) for cell, cells in zip(rows[0], below))
+    return any(
+        _is_word(cell) and cells and not any(map(_is_word, cells))
+        for cell, cells in zip(rows[0], below)
+    )
 
 
 def _names(told: list[str], width: int, where: str) -> tuple[str, ...]:
@@ -270,7 +315,12 @@ def _without_index(table: Table) -> Table:
     """pandas writes the numbers of the rows as a first column without a name."""
     counts = table.numbers[:, 0]
     start = counts[0] if 0 not in table.words else 0.5
-    if table.names[0] or len(table.names) == 1 or start not in (0.0, 1.0) or (np.diff(counts) != 1).any():
+    if (
+        table.names[0]
+        or len(table.names) == 1
+        or start not in (0.0, 1.0)
+        or (np.diff(counts) != 1).any()
+    ):
         return table
     return Table(
         table.where,

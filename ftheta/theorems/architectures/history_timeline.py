@@ -45,18 +45,58 @@ class Event:
 
 
 EVENTS = (
-    Event(1943, "logical neuron", "McCulloch, Pitts", "mcculloch1943", ("perceptron-xor", "depth-conventions")),
-    Event(1951, "stochastic approximation", "Robbins, Monro", "robbins1951", ("sgd-robbins-monro", "training-loop")),
-    Event(1957, "perceptron", "Rosenblatt", "rosenblatt1957", ("perceptron-xor", "implicit-bias")),
-    Event(1969, "Perceptrons", "Minsky, Papert", "minsky1969", ("perceptron-xor", "vc-uniform-convergence")),
-    Event(1970, "reverse mode", "Linnainmaa", "linnainmaa1970", ("reverse-mode", "worked-example-graph")),
-    Event(1982, "associative memory", "Hopfield", "hopfield1982", ("hopfield",)),
-    Event(1986, "back-propagation", "Rumelhart, Hinton, Williams", "rumelhart1986", ("backprop-mlp", "training-loop")),
     Event(
-        1989, "universal approximation", "Cybenko; Hornik", "cybenko1989", ("uat-cybenko-hornik", "stone-weierstrass")
+        1943,
+        "logical neuron",
+        "McCulloch, Pitts",
+        "mcculloch1943",
+        ("perceptron-xor", "depth-conventions"),
+    ),
+    Event(
+        1951,
+        "stochastic approximation",
+        "Robbins, Monro",
+        "robbins1951",
+        ("sgd-robbins-monro", "training-loop"),
+    ),
+    Event(1957, "perceptron", "Rosenblatt", "rosenblatt1957", ("perceptron-xor", "implicit-bias")),
+    Event(
+        1969,
+        "Perceptrons",
+        "Minsky, Papert",
+        "minsky1969",
+        ("perceptron-xor", "vc-uniform-convergence"),
+    ),
+    Event(
+        1970,
+        "reverse mode",
+        "Linnainmaa",
+        "linnainmaa1970",
+        ("reverse-mode", "worked-example-graph"),
+    ),
+    Event(1982, "associative memory", "Hopfield", "hopfield1982", ("hopfield",)),
+    Event(
+        1986,
+        "back-propagation",
+        "Rumelhart, Hinton, Williams",
+        "rumelhart1986",
+        ("backprop-mlp", "training-loop"),
+    ),
+    Event(
+        1989,
+        "universal approximation",
+        "Cybenko; Hornik",
+        "cybenko1989",
+        ("uat-cybenko-hornik", "stone-weierstrass"),
     ),
     Event(1993, "rates without dimension", "Barron", "barron1993", ("barron-rate", "barron-norm")),
-    Event(2009, "graphics cards", "Raina, Madhavan, Ng", "raina2009", ("training-loop", "reverse-mode")),
+    Event(
+        2009,
+        "graphics cards",
+        "Raina, Madhavan, Ng",
+        "raina2009",
+        ("training-loop", "reverse-mode"),
+    ),
     Event(
         2012,
         "AlexNet",
@@ -65,9 +105,27 @@ EVENTS = (
         ("cnn-alexnet-activations", "conv-iff-equivariant"),
     ),
     Event(2016, "ResNet", "He, Zhang, Ren, Sun", "he2016", ("resnet-block-34", "neural-ode-limit")),
-    Event(2017, "Transformer", "Vaswani et al.", "vaswani2017", ("transformer-block", "self-attention")),
-    Event(2018, "neural tangent kernel", "Jacot, Gabriel, Hongler", "jacot2018", ("ntk-kernel", "overparam-gd")),
-    Event(2018, "neural ODE", "Chen, Rubanova, Bettencourt, Duvenaud", "chen2018", ("neural-ode-limit",)),
+    Event(
+        2017,
+        "Transformer",
+        "Vaswani et al.",
+        "vaswani2017",
+        ("transformer-block", "self-attention"),
+    ),
+    Event(
+        2018,
+        "neural tangent kernel",
+        "Jacot, Gabriel, Hongler",
+        "jacot2018",
+        ("ntk-kernel", "overparam-gd"),
+    ),
+    Event(
+        2018,
+        "neural ODE",
+        "Chen, Rubanova, Bettencourt, Duvenaud",
+        "chen2018",
+        ("neural-ode-limit",),
+    ),
     Event(2020, "diffusion models", "Ho, Jain, Abbeel", "ho2020", ("diffusion-score",)),
     Event(2020, "large language models", "Brown et al.", "brown2020", ("self-attention", "adam")),
     Event(2022, "Stable Diffusion", "Rombach et al.", "rombach2022", ("diffusion-score", "unet")),
@@ -76,9 +134,13 @@ EVENTS = (
 
 
 def timeline(
-    rng: np.random.Generator, *, dates: Annotated[str, Knob(says="the dates of the events", choices=DATES)] = DATES[0]
+    rng: np.random.Generator,
+    *,
+    dates: Annotated[str, Knob(says="the dates of the events", choices=DATES)] = DATES[0],
 ) -> Dataset:
-    printed = [PRINTED if e.source == "rumelhart1986" and dates == DATES[1] else e.year for e in EVENTS]
+    printed = [
+        PRINTED if e.source == "rumelhart1986" and dates == DATES[1] else e.year for e in EVENTS
+    ]
     return Dataset(f"timeline with the dates {dates}", np.array(printed)[:, None])
 
 
@@ -88,7 +150,9 @@ def timeline_as_printed(rng: np.random.Generator) -> Dataset:
 
 def _wrong_years(data: Dataset) -> list[str]:
     """Events whose year is not that of their source."""
-    return [e.what for e, year in zip(EVENTS, np.ravel(data.x).tolist()) if year != e.year_of_source]
+    return [
+        e.what for e, year in zip(EVENTS, np.ravel(data.x).tolist()) if year != e.year_of_source
+    ]
 
 
 @hypothesis("there is one year per event", remedy=f"give {len(EVENTS)} rows of one year each")
@@ -111,7 +175,12 @@ def years_of_the_publications(data: Dataset) -> Finding:
     gist="The milestones of deep learning from the logical neuron to images made from words, in order, each with a "
     "theorem of this catalogue in which it can be tried out.",
     see_also=("perceptron-xor", "hopfield", "backprop-mlp", "transformer-block"),
-    sources=("murari-slides", "scaman-slides", "mourtzis2020", *dict.fromkeys(event.source for event in EVENTS)),
+    sources=(
+        "murari-slides",
+        "scaman-slides",
+        "mourtzis2020",
+        *dict.fromkeys(event.source for event in EVENTS),
+    ),
     assumes=(one_year_per_event, years_of_the_publications),
     on=timeline,
     breaks_on=timeline_as_printed,
@@ -154,11 +223,16 @@ def history_timeline(data: Dataset, rng: np.random.Generator) -> Evidence:
 
 
 def timeline_table(events: tuple[Event, ...]) -> Table:
-    rows = tuple((str(e.year), e.what, e.who, ", ".join(f"ftheta check {id}" for id in e.theorems)) for e in events)
+    rows = tuple(
+        (str(e.year), e.what, e.who, ", ".join(f"ftheta check {id}" for id in e.theorems))
+        for e in events
+    )
     return Table("timeline", ("year", "event", "by", "run it"), rows)
 
 
-def timeline_chart(events: tuple[Event, ...], years: tuple[float, ...], until: int = 2026) -> Curves:
+def timeline_chart(
+    events: tuple[Event, ...], years: tuple[float, ...], until: int = 2026
+) -> Curves:
     """One line per event, from its year on, the oldest at the bottom."""
     series = tuple(
         Series(f"{year:.0f} {event.what}", (year, until), (k, k))

@@ -41,8 +41,12 @@ def equiangular_tokens(
     rng: np.random.Generator,
     *,
     tokens: Annotated[int, Knob(2, 32, "number of tokens", "n", log=True, most=64)] = 4,
-    start: Annotated[float, Knob(-0.99, 0.99, "start: −1 a simplex, 0 orthonormal, 1 one cluster", "s")] = 0.0,
-    tilt: Annotated[float, Knob(0, 1, "how far the first token leans towards the second", "δ")] = 0.0,
+    start: Annotated[
+        float, Knob(-0.99, 0.99, "start: −1 a simplex, 0 orthonormal, 1 one cluster", "s")
+    ] = 0.0,
+    tilt: Annotated[
+        float, Knob(0, 1, "how far the first token leans towards the second", "δ")
+    ] = 0.0,
 ) -> Measure:
     x = equiangular(tokens, start if start >= 0 else start / (tokens - 1))
     x[0] = (x[0] + tilt * x[1]) / np.linalg.norm(x[0] + tilt * x[1])
@@ -51,11 +55,15 @@ def equiangular_tokens(
 
 def cosines_of(cloud: Measure) -> np.ndarray:
     if not 2 <= len(cloud.atoms) <= 256:
-        raise SubjectError("Between 2 and 256 tokens can be followed.", where=cloud.name, got=f"{len(cloud.atoms)}")
+        raise SubjectError(
+            "Between 2 and 256 tokens can be followed.", where=cloud.name, got=f"{len(cloud.atoms)}"
+        )
     return off_diagonal(cloud.atoms @ cloud.atoms.T)
 
 
-@hypothesis(r"$\langle x_i,x_j\rangle=\gamma_0$ for all $i\ne j$", remedy="start from orthonormal tokens")
+@hypothesis(
+    r"$\langle x_i,x_j\rangle=\gamma_0$ for all $i\ne j$", remedy="start from orthonormal tokens"
+)
 def equiangular_start(cloud: Measure) -> Finding:
     gap = float(np.ptp(cosines_of(cloud)))
     note = f"cosines differ by {gap:.3g}; required: at most 1e-12"
@@ -84,7 +92,9 @@ def clustering_closed_forms(
     rng: np.random.Generator,
     *,
     beta: Annotated[float, Knob(0, 10, "inverse temperature of the attention", "β", most=20)] = 1.0,
-    time: Annotated[float, Knob(0.1, 10, "depth at which the tokens are looked at", "t", least=0.001, most=100)] = 5.0,
+    time: Annotated[
+        float, Knob(0.1, 10, "depth at which the tokens are looked at", "t", least=0.001, most=100)
+    ] = 5.0,
     kind: Annotated[
         str, Knob(says="softmax (SA) or unnormalised (USA) attention", symbol="Z", choices=KINDS)
     ] = SOFTMAX,
@@ -110,12 +120,30 @@ def clustering_closed_forms(
     equation = "cosine of the tokens and of the equation"
     return Evidence(
         claims=(
-            Identity("largest − smallest cosine", enclose_float(gap[widest]), Enclosure.exact(0), again, atol=NEAR),
-            Identity(equation, enclose_float(mean[farthest]), enclose_float(scalar[farthest]), atol=NEAR),
-            Identity("cosine at β = 0 and closed form", at_zero, enclose_float(closed[-1]), atol=NEAR),
+            Identity(
+                "largest − smallest cosine",
+                enclose_float(gap[widest]),
+                Enclosure.exact(0),
+                again,
+                atol=NEAR,
+            ),
+            Identity(
+                equation, enclose_float(mean[farthest]), enclose_float(scalar[farthest]), atol=NEAR
+            ),
+            Identity(
+                "cosine at β = 0 and closed form", at_zero, enclose_float(closed[-1]), atol=NEAR
+            ),
         ),
-        charts=(_draw_cosines(first, n, kind, times, beta, pairs), _draw_phases(first, n, kind, time, max(10.0, beta))),
-        numbers={"cosine": mean[-1], "equation": scalar[-1], "closed form at β = 0": closed[-1], "gap": gap[widest]},
+        charts=(
+            _draw_cosines(first, n, kind, times, beta, pairs),
+            _draw_phases(first, n, kind, time, max(10.0, beta)),
+        ),
+        numbers={
+            "cosine": mean[-1],
+            "equation": scalar[-1],
+            "closed form at β = 0": closed[-1],
+            "gap": gap[widest],
+        },
         summary=f"at t = {time:g} the cosine is {mean[-1]:.9g}; the equation gives {scalar[-1]:.9g}; local error 1e-12",
     )
 
@@ -124,7 +152,12 @@ def recheck_start(tokens: np.ndarray) -> Witness:
     """The largest and the smallest inner product of the tokens at the start, t = 0, in rationals."""
     rows = [[Fraction(v) for v in row] for row in tokens.tolist()]
     pairs = [sum((a * b for a, b in zip(x, y)), Fraction(0)) for x, y in combinations(rows, 2)]
-    return Witness({"t": 0.0}, Enclosure.exact(max(pairs)), Enclosure.exact(min(pairs)), "the start in rationals")
+    return Witness(
+        {"t": 0.0},
+        Enclosure.exact(max(pairs)),
+        Enclosure.exact(min(pairs)),
+        "the start in rationals",
+    )
 
 
 def enclose_float(value: float) -> Enclosure:
@@ -132,16 +165,27 @@ def enclose_float(value: float) -> Enclosure:
     return Enclosure.equal(value) if np.isfinite(value) else Enclosure()
 
 
-def _draw_phases(start: float, tokens: int, kind: str, until: float, largest_beta: float) -> Heatmap:
+def _draw_phases(
+    start: float, tokens: int, kind: str, until: float, largest_beta: float
+) -> Heatmap:
     r"""The common cosine over time and $\beta$."""
     times = np.linspace(0, until, 81)[1:]
     betas = np.linspace(0, largest_beta, 60)
     values = common_cosine(start, tokens, betas, kind, times, rtol=1e-6)
     where = (0.0, until, 0.0, largest_beta)
-    return Heatmap("phase diagram", Axis("time t"), Axis("inverse temperature β"), values.T, where, "common cosine γ")
+    return Heatmap(
+        "phase diagram",
+        Axis("time t"),
+        Axis("inverse temperature β"),
+        values.T,
+        where,
+        "common cosine γ",
+    )
 
 
-def _draw_cosines(start: float, tokens: int, kind: str, times: np.ndarray, beta: float, pairs: np.ndarray) -> Curves:
+def _draw_cosines(
+    start: float, tokens: int, kind: str, times: np.ndarray, beta: float, pairs: np.ndarray
+) -> Curves:
     r"""The common cosine against time for several $\beta$, and at `beta` those of the tokens (columns of `pairs`)."""
 
     def solve(beta: float) -> np.ndarray:
@@ -149,5 +193,13 @@ def _draw_cosines(start: float, tokens: int, kind: str, times: np.ndarray, beta:
 
     others = [Series(f"β = {b}", times, solve(float(b)), "other") for b in (0, 2, 5) if b != beta]
     exact = Series(f"equation, β = {beta:g}", times, solve(beta), "reference")
-    seen = Series("tokens, least to largest", times, pairs.mean(1), "measured", "points", pairs.min(1), pairs.max(1))
+    seen = Series(
+        "tokens, least to largest",
+        times,
+        pairs.mean(1),
+        "measured",
+        "points",
+        pairs.min(1),
+        pairs.max(1),
+    )
     return Curves("cosines of the tokens", Axis("time t"), Axis("cosine"), (*others, exact, seen))

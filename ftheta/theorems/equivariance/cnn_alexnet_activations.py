@@ -6,7 +6,17 @@ import jax
 import numpy as np
 
 from ftheta.groups.defects import evaluations_afforded
-from ftheta.logic import Claim, Enclosure, Evidence, Examples, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import (
+    Claim,
+    Enclosure,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks.architectures import FAMOUS, table_of
 from ftheta.networks.architectures import mosaics as maps
 from ftheta.networks.architectures.famous import small_cnn
@@ -17,7 +27,9 @@ from ftheta.theorems.charts_architectures import count_claims, draw_mosaic, draw
 def small_network(
     rng: np.random.Generator,
     *,
-    image: Annotated[str, Knob(says="the synthetic image", symbol="x", choices=maps.PICTURES)] = "disc",
+    image: Annotated[
+        str, Knob(says="the synthetic image", symbol="x", choices=maps.PICTURES)
+    ] = "disc",
     side: Annotated[int, Knob(16, 64, "its side, a multiple of 4", "M", least=8, most=128)] = 32,
     first: Annotated[int, Knob(4, 16, "channels of the first layer", "S", least=1, most=32)] = 8,
 ) -> Network:
@@ -39,7 +51,9 @@ def image_of(net: Network) -> np.ndarray:
 
 
 @hypothesis(
-    "the inputs are images", remedy="give a network on arrays of shape (channels, height, width)", name="image inputs"
+    "the inputs are images",
+    remedy="give a network on arrays of shape (channels, height, width)",
+    name="image inputs",
 )
 def takes_images(net: Network) -> Finding:
     if len(net.input_shape) != 3 or min(net.input_shape) < 1 or sorted(net.input_shape)[1] < 4:
@@ -80,7 +94,9 @@ def cnn_alexnet_activations(
     net: Network,
     rng: np.random.Generator,
     *,
-    table: Annotated[str, Knob(says="which architecture to count", choices=tuple(FAMOUS))] = "AlexNet",
+    table: Annotated[
+        str, Knob(says="which architecture to count", choices=tuple(FAMOUS))
+    ] = "AlexNet",
 ) -> Evidence:
     r"""A convolution with $k\times k$ windows from $S$ to $T$ channels in $g$ groups, with stride $s$ and padding $p$,
     maps $M\times M$ pixels to $M'\times M'$, $$M'=\Big\lfloor\frac{M+2p-k}s\Big\rfloor+1,$$ and has $T(k^2S/g+1)$
@@ -90,17 +106,30 @@ def cnn_alexnet_activations(
     own = table_of(net)
     x = image_of(net)
     claims: list[Claim] = [*(count_claims(own) if own else ())]
-    seen, output = maps.maps_of_table(own, net.params, x) if own else maps.maps_of_program(net.apply, net.params, x)
+    seen, output = (
+        maps.maps_of_table(own, net.params, x)
+        if own
+        else maps.maps_of_program(net.apply, net.params, x)
+    )
     gap = maps.apart(output, np.asarray(jax.jit(net)(x)))
     size = float(np.abs(np.nan_to_num(output)).max(initial=0)) or 1.0
     claims.append(
         Identity(
-            "output of the layers in order, minus f(x)", Enclosure.equal(gap), Enclosure.exact(0), atol=1e-9 * size
+            "output of the layers in order, minus f(x)",
+            Enclosure.equal(gap),
+            Enclosure.exact(0),
+            atol=1e-9 * size,
         )
     )
     charts = [draw_mosaic(f"layer {k}, {name}", a) for k, name, a in maps.chosen(seen)]
-    sides = [row.shape[1] for row in famous.rows() if row.name.startswith("conv") and len(row.shape) == 3]
-    numbers = {f"parameters of {table}": famous.parameters, "own parameters": net.parameters, "layers": famous.depth}
+    sides = [
+        row.shape[1] for row in famous.rows() if row.name.startswith("conv") and len(row.shape) == 3
+    ]
+    numbers = {
+        f"parameters of {table}": famous.parameters,
+        "own parameters": net.parameters,
+        "layers": famous.depth,
+    }
     numbers |= {f"side after convolution {k}": side for k, side in enumerate(sides, 1)}
     pooled = [row for row in famous.rows() if len(row.shape) == 3]
     numbers |= {"last side": pooled[-1].shape[1]} if pooled else {}
@@ -111,5 +140,7 @@ def cnn_alexnet_activations(
         (own.table(),) if own else (),
         summary=f"{net.name}: {net.parameters:,} parameters, {len(seen)} layers with maps; {table}: "
         f"{famous.parameters:,} parameters, {famous.depth} weighted layers",
-        examples=lambda: Examples(tuple(count_claims(famous)), (draw_parameters(famous),), (famous.table(),)),
+        examples=lambda: Examples(
+            tuple(count_claims(famous)), (draw_parameters(famous),), (famous.table(),)
+        ),
     )

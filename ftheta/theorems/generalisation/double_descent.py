@@ -26,32 +26,54 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.risks.double_descent import Features, Model, Sweep, anisotropy, sweep_data, sweep_features
+from ftheta.risks.double_descent import (
+    Features,
+    Model,
+    Sweep,
+    anisotropy,
+    sweep_data,
+    sweep_features,
+)
 from ftheta.subjects import Dataset, Measure
 
 
 def make_features(
     rng: np.random.Generator,
     *,
-    features: Annotated[int, Knob(10, 500, "number of features there are", "D", log=True, least=2, most=1000)] = 100,
-    stretch: Annotated[float, Knob(1, 10, "variance along the diagonal (1: isotropic)", "κ", log=True, most=1e3)] = 1.0,
+    features: Annotated[
+        int, Knob(10, 500, "number of features there are", "D", log=True, least=2, most=1000)
+    ] = 100,
+    stretch: Annotated[
+        float, Knob(1, 10, "variance along the diagonal (1: isotropic)", "κ", log=True, most=1e3)
+    ] = 1.0,
 ) -> Measure:
     if stretch == 1:
-        return Measure(f"N(0, I) in {features} dimensions", np.zeros((1, features)), np.ones(1), 1.0)
+        return Measure(
+            f"N(0, I) in {features} dimensions", np.zeros((1, features)), np.ones(1), 1.0
+        )
     away = np.full(features, np.sqrt((stretch - 1) / features))
-    return Measure("features stretched along the diagonal", np.stack([away, -away]), np.full(2, 0.5), 1.0)
+    return Measure(
+        "features stretched along the diagonal", np.stack([away, -away]), np.full(2, 0.5), 1.0
+    )
 
 
 def stretch_features(rng: np.random.Generator, *, features: int = 100) -> Measure:
     return make_features(rng, features=features, stretch=4.0)
 
 
-@hypothesis(r"the features are $\mathcal N(0,I_D)$", remedy="whiten the features; --force shows the sweep all the same")
+@hypothesis(
+    r"the features are $\mathcal N(0,I_D)$",
+    remedy="whiten the features; --force shows the sweep all the same",
+)
 def isotropic_gaussian_features(subject: Measure | Dataset) -> Finding:
     if isinstance(subject, Dataset):
         z = anisotropy(subject.x.reshape(len(subject), -1))
         note = f"largest z-score of second and fourth moments: {z:.3g}, asked: at most 6"
-        return Finding.sampled(note, Enclosure.measured(z, samples=len(subject))) if z <= 6 else Finding.failed(note)
+        return (
+            Finding.sampled(note, Enclosure.measured(z, samples=len(subject)))
+            if z <= 6
+            else Finding.failed(note)
+        )
     far = float(np.abs(subject.atoms).max())
     white = far == 0 and subject.spread == 1
     note = f"centres up to {far:.3g} from 0, standard deviation {subject.spread:g}"
@@ -59,20 +81,32 @@ def isotropic_gaussian_features(subject: Measure | Dataset) -> Finding:
 
 
 @hypothesis(
-    r"$D\ge n+2$, and for data more than $n+1$ labelled rows", remedy="lower --n, or give more features and rows"
+    r"$D\ge n+2$, and for data more than $n+1$ labelled rows",
+    remedy="lower --n, or give more features and rows",
 )
 def enough_features(subject: Measure | Dataset, *, n: int) -> Finding:
     table = subject.x.reshape(len(subject), -1) if isinstance(subject, Dataset) else subject.atoms
-    note = f"D = {table.shape[1]:,}, n = {n:,}" + (f", {len(table):,} rows" if isinstance(subject, Dataset) else "")
+    note = f"D = {table.shape[1]:,}, n = {n:,}" + (
+        f", {len(table):,} rows" if isinstance(subject, Dataset) else ""
+    )
     short = isinstance(subject, Dataset) and (subject.y is None or len(table) < n + 2)
-    return Finding.proved(note, "counted") if table.shape[1] >= n + 2 and not short else Finding.failed(note)
+    return (
+        Finding.proved(note, "counted")
+        if table.shape[1] >= n + 2 and not short
+        else Finding.failed(note)
+    )
 
 
 @theorem(
     title="Double descent of least squares",
     gist="The test error of least squares explodes where there are as many features as rows and falls again with more "
     "features, so that the largest model can be the best; a well-chosen ridge shows no such peak.",
-    see_also=("double-descent-random-features", "double-descent-networks", "explicit-regularisation", "implicit-bias"),
+    see_also=(
+        "double-descent-random-features",
+        "double-descent-networks",
+        "explicit-regularisation",
+        "implicit-bias",
+    ),
     sources=("gribonval-slides", "scaman-slides", "belkin2020", "hastie2022", "nakkiran2021"),
     assumes=(isotropic_gaussian_features, enough_features),
     on=make_features,
@@ -91,7 +125,9 @@ def double_descent(
     n: Annotated[int, Knob(5, 100, "training rows", "n", log=True, least=4, most=200)] = 20,
     signal: Annotated[float, Knob(0, 4, "squared norm of the true weights", "r²", most=1e6)] = 1.0,
     noise: Annotated[float, Knob(0, 4, "variance of the label noise", "σ²", most=1e6)] = 0.25,
-    draws: Annotated[int, Knob(50, 2000, "training sets drawn", "T", log=True, least=16, most=20_000)] = 400,
+    draws: Annotated[
+        int, Knob(50, 2000, "training sets drawn", "T", log=True, least=16, most=20_000)
+    ] = 400,
 ) -> Evidence:
     r"""Fit $y=\langle\beta,x\rangle+\sigma\epsilon$, $x\sim\mathcal N(0,I_D)$, $|\beta|=r$, by minimum-norm least
     squares on $n$ rows and $p$ features with $\frac pD$ of the signal; let $\tau^2=\sigma^2+r^2(1-\frac pD)$. The risk
@@ -110,9 +146,16 @@ def double_descent(
     claims: list[Claim] = [
         Identity("risk at p = 0", Enclosure.exact(law.null_risk(model)), Enclosure.exact(null)),
         AtMost("largest fall of the risk, p < n − 1", fall, Enclosure.exact(0)),
-        AtMost("risk with all features, less that at p = n + 2", model.second_descent(), Enclosure.exact(0)),
+        AtMost(
+            "risk with all features, less that at p = n + 2",
+            model.second_descent(),
+            Enclosure.exact(0),
+        ),
     ]
-    claims += [Identity(f"risk at p = {p}", m, model.enclose_risk(p)) for p, m in zip(found.at, found.means())]
+    claims += [
+        Identity(f"risk at p = {p}", m, model.enclose_risk(p))
+        for p, m in zip(found.at, found.means())
+    ]
     if found.at:
         highest = Enclosure.at_least(float(found.ridge.max()), samples=len(found.ridge))
         claims.append(AtMost("largest risk of the best ridge", highest, Enclosure.exact(null)))
@@ -126,13 +169,21 @@ def double_descent(
     )
 
 
-def sweep_rows(rng: np.random.Generator, x: np.ndarray, y: np.ndarray | None, n: int, draws: int) -> Evidence:
+def sweep_rows(
+    rng: np.random.Generator, x: np.ndarray, y: np.ndarray | None, n: int, draws: int
+) -> Evidence:
     """What can be said of rows without a law: the sweep itself, and that more features never fit the sample worse."""
     if y is None or len(x) < n + 2:
-        raise SubjectError("The sweep needs labels on more than n + 1 rows.", got=f"{len(x)} rows", remedy="lower --n")
+        raise SubjectError(
+            "The sweep needs labels on more than n + 1 rows.",
+            got=f"{len(x)} rows",
+            remedy="lower --n",
+        )
     labels = y.reshape(len(x), -1)[:, 0].astype(np.float64)
     found = sweep_data(rng, x.reshape(len(x), -1), labels, n, draws)
-    rise = Enclosure.measured(float(np.diff(found.ridge, axis=1).max(initial=0.0)), samples=len(found.ridge))
+    rise = Enclosure.measured(
+        float(np.diff(found.ridge, axis=1).max(initial=0.0)), samples=len(found.ridge)
+    )
     errors = found.risks.mean(0)
     worst = found.at[int(errors.argmax())]
     best = found.at[int(errors.argmin())]
@@ -140,7 +191,10 @@ def sweep_rows(rng: np.random.Generator, x: np.ndarray, y: np.ndarray | None, n:
     return Evidence(
         claims=(AtMost(what, rise, Enclosure.exact(0), atol=1e-7 * float(labels.var()) + 1e-300),),
         charts=(_draw_data(found, n),),
-        numbers={"p of the largest test error": float(worst), "p of the least test error": float(best)},
+        numbers={
+            "p of the largest test error": float(worst),
+            "p of the least test error": float(best),
+        },
         summary=f"n = {n}: mean test error {errors.max():.4g} at p = {worst}, {errors.min():.4g} at p = {best}",
     )
 
@@ -151,7 +205,9 @@ def _examples(model: Model) -> Examples:
     values = tuple(Model(n, 2 * n, model.signal, model.noise).enclose_risk(2 * n) for n in scales)
     limit = Enclosure.exact(model.signal / 2 + 2 * model.noise)
     within = 2 * float(model.noise) / scales[-1] + 1e-9
-    return Examples((Converges("risk at p = D = 2n", limit, values, tuple(float(n) for n in scales), within),))
+    return Examples(
+        (Converges("risk at p = D = 2n", limit, values, tuple(float(n) for n in scales), within),)
+    )
 
 
 # ---- charts ---------------------------------------------------------------------------------------------------------
@@ -168,14 +224,20 @@ def _draw_curve(model: Model, found: Sweep) -> Curves:
     few = both[:: max(1, len(both) // 40)]
     ridge = [float(model.signal + model.noise), *found.ridge.mean(0).tolist()]
     series = (
-        _positive("exact, p < n", below, [float(model.risk(p) or 0) for p in below], "bound", "line"),
-        _positive("exact, p > n", above, [float(model.risk(p) or 0) for p in above], "bound", "line"),
+        _positive(
+            "exact, p < n", below, [float(model.risk(p) or 0) for p in below], "bound", "line"
+        ),
+        _positive(
+            "exact, p > n", above, [float(model.risk(p) or 0) for p in above], "bound", "line"
+        ),
         _positive("limit n → ∞", few, [model.limit(p) for p in few], "reference", "points"),
         _positive("measured", found.at, found.risks.mean(0).tolist(), "measured", "points"),
         _positive("best ridge", (0, *found.at), ridge, "other", "line"),
     )
     title = f"risk of least squares, n = {n} rows, D = {D} features"
-    return Curves(title, Axis("features used p"), Axis("risk", "log"), tuple(s for s in series if s.x))
+    return Curves(
+        title, Axis("features used p"), Axis("risk", "log"), tuple(s for s in series if s.x)
+    )
 
 
 def _positive(name: str, x: Sequence[int], y: Sequence[float], role: Any, mark: Any) -> Series:

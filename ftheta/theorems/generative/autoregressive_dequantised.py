@@ -45,7 +45,9 @@ def levels(
     """Correlated Gaussians, rounded to levels."""
     common = rng.normal(size=(rows, 1))
     x = (count - 1) / 2 + (count / 6) * (common + rng.normal(size=(rows, entries))) / np.sqrt(2)
-    return Dataset(f"{rows} rows with {count} levels", np.clip(np.round(x), 0, count - 1) if whole else x)
+    return Dataset(
+        f"{rows} rows with {count} levels", np.clip(np.round(x), 0, count - 1) if whole else x
+    )
 
 
 def _rows(data: Dataset) -> np.ndarray:
@@ -56,13 +58,18 @@ def _rows(data: Dataset) -> np.ndarray:
     return (x - x.min()) / step
 
 
-@hypothesis("entries take evenly spaced levels", remedy="give pixels or counts; measurements are not discrete")
+@hypothesis(
+    "entries take evenly spaced levels",
+    remedy="give pixels or counts; measurements are not discrete",
+)
 def has_levels(data: Dataset) -> Finding:
     x = _rows(data)
     off = float(np.abs(x - np.round(x)).max())
     count = int(x.max()) + 1
     note = f"{count:,} levels; entries are off them by {off:.2g} of a step"
-    return Finding.decide(off < 1e-6 and 2 <= count <= MOST_LEVELS, note, "every entry", Enclosure.equal(off))
+    return Finding.decide(
+        off < 1e-6 and 2 <= count <= MOST_LEVELS, note, "every entry", Enclosure.equal(off)
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -97,7 +104,9 @@ def autoregressive_dequantised(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    ridge: Annotated[float, Knob(1e-4, 1, "penalty of the regressions", "λ", log=True, least=1e-9, most=1e3)] = 1e-2,
+    ridge: Annotated[
+        float, Knob(1e-4, 1, "penalty of the regressions", "λ", log=True, least=1e-9, most=1e3)
+    ] = 1e-2,
     dequantised: Annotated[bool, Knob(says="uniform noise is added to the levels")] = True,
 ) -> Evidence:
     r"""Every law factorises, $\log p(x)=\sum_i\log p(x_i\mid x_{<i})$, and so does the divergence,
@@ -123,12 +132,17 @@ def autoregressive_dequantised(
             f"∫ log p(k + u) du ≤ log P(k), tightest of {gaps.size:,} entries",
             Enclosure.equal(float(noisy[worst])),
             Enclosure.equal(float(exact[worst])),
-            witness=None if dequantised else _check_again(x[worst], means[worst], deviations[worst[1]]),
+            witness=None
+            if dequantised
+            else _check_again(x[worst], means[worst], deviations[worst[1]]),
             atol=1e-9,
         ),
         _claim_chain_rule(x, means, deviations, weights),
     ]
-    numbers: Numbers = {"bits per entry": bits, "bits per entry, bound": -bound / x.shape[1] / np.log(2)}
+    numbers: Numbers = {
+        "bits per entry": bits,
+        "bits per entry, bound": -bound / x.shape[1] / np.log(2),
+    }
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_bits(exact, noisy),),
@@ -152,7 +166,9 @@ def _fit_regressions(x: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarra
     weights = np.zeros((d, d + 1))
     for i in range(d):
         past = np.column_stack([np.ones(len(y)), x[:, :i]])
-        weights[i, : i + 1] = np.linalg.solve(past.T @ past + ridge * len(y) * np.eye(i + 1), past.T @ y[:, i])
+        weights[i, : i + 1] = np.linalg.solve(
+            past.T @ past + ridge * len(y) * np.eye(i + 1), past.T @ y[:, i]
+        )
         means[:, i] = past @ weights[i, : i + 1]
         deviations[i] = np.sqrt(((y[:, i] - means[:, i]) ** 2).mean() + 1 / 12)
     return means, deviations, weights
@@ -168,7 +184,9 @@ def _log_masses(x: np.ndarray, means: np.ndarray, deviations: np.ndarray) -> np.
     return log_ndtr(b) + np.log1p(-np.exp(log_ndtr(a) - log_ndtr(b)))
 
 
-def _mean_log_density(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, dequantised: bool) -> np.ndarray:
+def _mean_log_density(
+    x: np.ndarray, means: np.ndarray, deviations: np.ndarray, dequantised: bool
+) -> np.ndarray:
     r"""$\int_0^1\log p(k+u)\,du$ of every entry: a quadratic in u, integrated in closed form; without noise
     $\log p(k+\frac12)$."""
     off = x + 0.5 - means
@@ -185,10 +203,14 @@ def _check_again(level: float, mean: float, deviation: float) -> Witness:
         density = -(middle**2) / 2 - s.log() - (2 * arb.pi()).log() / 2
         mass = (((high / arb(2).sqrt()).erf() - (low / arb(2).sqrt()).erf()) / 2).log()
     at = {"level": float(level), "mean": float(mean), "deviation": float(deviation)}
-    return Witness(at, Enclosure.ball(density), Enclosure.ball(mass), "density and probability in balls")
+    return Witness(
+        at, Enclosure.ball(density), Enclosure.ball(mass), "density and probability in balls"
+    )
 
 
-def _claim_chain_rule(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, weights: np.ndarray) -> Claim:
+def _claim_chain_rule(
+    x: np.ndarray, means: np.ndarray, deviations: np.ndarray, weights: np.ndarray
+) -> Claim:
     r"""The sum of the conditional log-densities of a row against the joint Gaussian: $y=c+By+\varepsilon$ has the mean
     $(I-B)^{-1}c$ and the covariance $(I-B)^{-1}\mathrm{diag}(\sigma^2)(I-B)^{-\top}$."""
     d = len(deviations)
@@ -197,10 +219,14 @@ def _claim_chain_rule(x: np.ndarray, means: np.ndarray, deviations: np.ndarray, 
     covariance = mixing * deviations**2 @ mixing.T
     y = x[0] + 0.5
     off = y - mixing @ (weights[:, 0] - B.sum(1) / 2)
-    joint = -(off @ np.linalg.solve(covariance, off) + np.linalg.slogdet(2 * np.pi * covariance)[1]) / 2
+    joint = (
+        -(off @ np.linalg.solve(covariance, off) + np.linalg.slogdet(2 * np.pi * covariance)[1]) / 2
+    )
     logs = -(((y - means[0]) / deviations) ** 2) / 2 - np.log(deviations) - np.log(2 * np.pi) / 2
     what = "log-density of the first row: sum of conditionals = joint Gaussian"
-    return Identity(what, Enclosure.equal(float(logs.sum())), Enclosure.equal(float(joint)), rtol=1e-6)
+    return Identity(
+        what, Enclosure.equal(float(logs.sum())), Enclosure.equal(float(joint)), rtol=1e-6
+    )
 
 
 def _examples() -> Examples:

@@ -48,8 +48,12 @@ def samples(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which two samples", choices=KINDS)] = "two ellipses",
-    rows: Annotated[int, Knob(10, 2000, "rows of each sample", "n", log=True, least=4, most=10**5)] = 200,
-    dimension: Annotated[int, Knob(1, 32, "columns of normal samples", "d", log=True, most=256)] = 4,
+    rows: Annotated[
+        int, Knob(10, 2000, "rows of each sample", "n", log=True, least=4, most=10**5)
+    ] = 200,
+    dimension: Annotated[
+        int, Knob(1, 32, "columns of normal samples", "d", log=True, most=256)
+    ] = 4,
 ) -> Dataset:
     if kind == "two ellipses":
         first = _with_moments(np.zeros(2), np.array([[2.0, 1], [1, 2]]))
@@ -87,7 +91,9 @@ def has_covariances(data: Dataset) -> Finding:
     remedy="set --divisor n; with n − 1 the moments are those of no plan between the samples",
 )
 def own_moments(data: Dataset, *, divisor: str) -> Finding:
-    return Finding.decide(divisor == DIVISORS[0], f"divided by {divisor}", "read off the knob", basis=Basis.EXACT)
+    return Finding.decide(
+        divisor == DIVISORS[0], f"divided by {divisor}", "read off the knob", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -127,7 +133,11 @@ def bures_and_fid(
     frechet = gaussian_distance(m, S, w, V)
     T = gaussian_map(S, V)
     claims: list[AtMost | Identity] = [
-        AtMost("|m − m′|² ≤ Fréchet distance", Enclosure.equal(float(((m - w) ** 2).sum())), Enclosure.equal(frechet))
+        AtMost(
+            "|m − m′|² ≤ Fréchet distance",
+            Enclosure.equal(float(((m - w) ** 2).sum())),
+            Enclosure.equal(frechet),
+        )
     ]
     scale = float(np.abs(V).max()) or 1.0
     if np.linalg.eigvalsh(S)[0] > 1e-9 * np.trace(S):
@@ -176,9 +186,12 @@ def _check_again(x: np.ndarray, y: np.ndarray, lost: int, value: Enclosure) -> W
             deviations.append((arb(square.numerator) / arb(square.denominator)).sqrt())
         apart = (means[0] - means[1]) ** 2
         step = deviations[0] - deviations[1]
-        distance = arb(apart.numerator) / arb(apart.denominator) + step * step  # powers of balls around 0 are NaN
+        # powers of balls around 0 are NaN
+        distance = arb(apart.numerator) / arb(apart.denominator) + step * step
     at = {"deviations": tuple(float(s.mid()) for s in deviations)}
-    return Witness(at, Enclosure.ball(distance), value, "moments in rationals, their roots in balls")
+    return Witness(
+        at, Enclosure.ball(distance), value, "moments in rationals, their roots in balls"
+    )
 
 
 def _halves(x: np.ndarray, rng: np.random.Generator) -> Enclosure:
@@ -207,7 +220,11 @@ def _examples() -> Examples:
     hidden = quad(lambda q: (ndtri(q) - sqrt(3) * (2 * q - 1)) ** 2, 0, 1, epsabs=1e-12)[0]
     claims = (
         Identity("W₂² of N(0, 1) and N(3, 4)", Enclosure.equal(pair), Enclosure.exact(10)),
-        Identity("mean Fréchet distance of ten draws to their law", plug_in, Enclosure.equal(bias_of_one_sample(10))),
+        Identity(
+            "mean Fréchet distance of ten draws to their law",
+            plug_in,
+            Enclosure.equal(bias_of_one_sample(10)),
+        ),
         AtMost(
             "N(0, 1) and U(±√3): W₂² is positive where the Fréchet distance is 0",
             Enclosure.exact(0.045),
@@ -234,7 +251,10 @@ def _draw_ellipses(x: np.ndarray, y: np.ndarray, names: tuple[str, str]) -> Curv
     turn = np.linspace(0, 2 * np.pi, 121)
     circle = np.stack([np.cos(turn), np.sin(turn)])
     series = []
-    parts: tuple[tuple[np.ndarray, str, Role], ...] = ((x, names[0], "measured"), (y, names[1], "other"))
+    parts: tuple[tuple[np.ndarray, str, Role], ...] = (
+        (x, names[0], "measured"),
+        (y, names[1], "other"),
+    )
     for rows, name, role in parts:
         m, S = sample_moments(rows[:, :2])
         values, vectors = np.linalg.eigh(S)
@@ -242,17 +262,32 @@ def _draw_ellipses(x: np.ndarray, y: np.ndarray, names: tuple[str, str]) -> Curv
         some = rows[:300]
         series.append(Series(name, some[:, 0], some[:, 1], role, "points"))
         series.append(Series(f"{name}: one standard deviation", ellipse[0], ellipse[1], role))
-    return Curves("moments of both samples", Axis("first coordinate"), Axis("second coordinate"), tuple(series))
+    return Curves(
+        "moments of both samples",
+        Axis("first coordinate"),
+        Axis("second coordinate"),
+        tuple(series),
+    )
 
 
 def _draw_densities(s: np.ndarray, t: np.ndarray, names: tuple[str, str]) -> Curves:
     q = (np.arange(200) + 0.5) / 200
     series = []
-    parts: tuple[tuple[np.ndarray, str, Role], ...] = ((s, names[0], "measured"), (t, names[1], "other"))
+    parts: tuple[tuple[np.ndarray, str, Role], ...] = (
+        (s, names[0], "measured"),
+        (t, names[1], "other"),
+    )
     for rows, name, role in parts:
         series.append(Series(name, q, np.quantile(rows, q), role))
-        series.append(Series(f"{name}: Gaussian", q, rows.mean() + rows.std() * ndtri(q), "reference"))
-    return Curves("quantiles, and those of Gaussians with the same moments", Axis("q"), Axis("quantile"), tuple(series))
+        series.append(
+            Series(f"{name}: Gaussian", q, rows.mean() + rows.std() * ndtri(q), "reference")
+        )
+    return Curves(
+        "quantiles, and those of Gaussians with the same moments",
+        Axis("q"),
+        Axis("quantile"),
+        tuple(series),
+    )
 
 
 def _tabulate(S: np.ndarray, V: np.ndarray) -> Table:

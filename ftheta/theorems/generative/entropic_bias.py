@@ -41,11 +41,17 @@ def samples(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which two samples", choices=KINDS)] = "plane",
-    rows: Annotated[int, Knob(5, 200, "rows of each sample", "n", log=True, least=2, most=400)] = 60,
+    rows: Annotated[
+        int, Knob(5, 200, "rows of each sample", "n", log=True, least=2, most=400)
+    ] = 60,
 ) -> Dataset:
     if kind == "line":
-        return make_pair("N(0, 1) and N(1, 4)", rng.normal(size=rows), 1 + 2 * rng.normal(size=rows))
-    return make_pair("two clouds of the plane", rng.normal(size=(rows, 2)), rng.normal(size=(rows, 2)) + 0.5)
+        return make_pair(
+            "N(0, 1) and N(1, 4)", rng.normal(size=rows), 1 + 2 * rng.normal(size=rows)
+        )
+    return make_pair(
+        "two clouds of the plane", rng.normal(size=(rows, 2)), rng.normal(size=(rows, 2)) + 0.5
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -86,7 +92,9 @@ def entropic_bias(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    epsilon: Annotated[float, Knob(0.02, 4, "entropic penalty", "ε", log=True, least=1e-4, most=1e4)] = 0.5,
+    epsilon: Annotated[
+        float, Knob(0.02, 4, "entropic penalty", "ε", log=True, least=1e-4, most=1e4)
+    ] = 0.5,
 ) -> Evidence:
     r"""Let $P_\varepsilon$ minimise $\langle C,P\rangle+\varepsilon\,\mathrm{KL}(P|a\otimes b)$, of value
     $\mathrm{OT}_\varepsilon$. Then
@@ -100,13 +108,18 @@ def entropic_bias(
     exact = transport(x, y).value
     found = transport(x, y, epsilon=epsilon)
     spent = _cost_of(found)
-    divergence = debias(found.value, transport(x, x, epsilon=epsilon).value, transport(y, y, epsilon=epsilon).value)
+    divergence = debias(
+        found.value, transport(x, x, epsilon=epsilon).value, transport(y, y, epsilon=epsilon).value
+    )
     allowed = epsilon * min(log(len(x)), log(len(y)))
     atol = 1e-6 * max(exact.middle, epsilon)
     claims: tuple[Claim, ...] = (
         AtMost("OT ≤ ⟨C, P_ε⟩", exact, Enclosure.equal(spent), atol=atol),
         AtMost(
-            "⟨C, P_ε⟩ − OT ≤ ε min(H(a), H(b))", Enclosure.equal(spent) - exact, Enclosure.equal(allowed), atol=atol
+            "⟨C, P_ε⟩ − OT ≤ ε min(H(a), H(b))",
+            Enclosure.equal(spent) - exact,
+            Enclosure.equal(allowed),
+            atol=atol,
         ),
         AtMost("0 ≤ debiased S_ε", Enclosure.exact(0), divergence, atol=atol),
         AtMost("OT ≤ OT_ε", exact, found.value, atol=atol),
@@ -171,7 +184,9 @@ def _examples() -> Examples:
     """Gaussians of the line, where everything has a closed form."""
     value = entropic_gaussian_cost(1, 2, 1, 0.5)
     itself = [entropic_gaussian_cost(s, s, 0, 0.5) for s in (1.0, 2.0)]
-    fit: Any = minimize_scalar(lambda t: entropic_gaussian_cost(1, t, 0, 0.5), bounds=(0.1, 2), method="bounded")
+    fit: Any = minimize_scalar(
+        lambda t: entropic_gaussian_cost(1, t, 0, 0.5), bounds=(0.1, 2), method="bounded"
+    )
     claims = (
         Identity(
             "t² with the least OT_ε(N(0, 1), N(0, t²)), ε = ½",
@@ -180,7 +195,10 @@ def _examples() -> Examples:
             rtol=1e-4,
         ),
     )
-    numbers = {"OT_ε of N(0,1) and N(1,4)": value, "S_ε of N(0,1) and N(1,4)": value - sum(itself) / 2}
+    numbers = {
+        "OT_ε of N(0,1) and N(1,4)": value,
+        "S_ε of N(0,1) and N(1,4)": value - sum(itself) / 2,
+    }
     return Examples(claims=claims, numbers=numbers)
 
 
@@ -207,5 +225,10 @@ def _draw_fit() -> Curves:
     """The spread of the best Gaussian fit to N(0, 1), with and without debiasing."""
     grid = np.linspace(0.0, 3.0, 61)
     spreads = [sqrt(best_spread(1.0, e)) for e in grid]
-    series = (Series("OT_ε", grid, spreads), Series("debiased", grid, np.ones(len(grid)), "reference"))
-    return Curves("spread of the best Gaussian fit to N(0, 1)", Axis("ε"), Axis("standard deviation"), series)
+    series = (
+        Series("OT_ε", grid, spreads),
+        Series("debiased", grid, np.ones(len(grid)), "reference"),
+    )
+    return Curves(
+        "spread of the best Gaussian fit to N(0, 1)", Axis("ε"), Axis("standard deviation"), series
+    )

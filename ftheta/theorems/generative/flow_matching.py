@@ -31,7 +31,13 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Measure, Network
 from ftheta.subjects.roles import ask_role, measure_of_rows, values_at
-from ftheta.theorems.charts_generative import FRAMES, draw_side_by_side, follow_flow, follow_reverse_sde, join_lines
+from ftheta.theorems.charts_generative import (
+    FRAMES,
+    draw_side_by_side,
+    follow_flow,
+    follow_reverse_sde,
+    join_lines,
+)
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_on_ring
 from ftheta.transport import transport
 
@@ -51,14 +57,25 @@ def bumps(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 6, "number of bumps", "k", most=64)] = 2,
-    separation: Annotated[float, Knob(0, 4, "distance of the outer bumps from the centre", "a", most=100)] = 2.0,
-    centre: Annotated[float, Knob(-2, 2, "where the bumps are centred", "c", least=-100, most=100)] = 0.0,
-    spread: Annotated[float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)] = 0.5,
+    separation: Annotated[
+        float, Knob(0, 4, "distance of the outer bumps from the centre", "a", most=100)
+    ] = 2.0,
+    centre: Annotated[
+        float, Knob(-2, 2, "where the bumps are centred", "c", least=-100, most=100)
+    ] = 0.0,
+    spread: Annotated[
+        float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)
+    ] = 0.5,
     dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
 ) -> Measure:
     atoms = place_on_ring(components, separation, dimension)
     atoms[:, 0] += centre
-    return Measure(f"{components} bumps of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
+    return Measure(
+        f"{components} bumps of spread {spread:g}",
+        atoms,
+        np.full(components, 1 / components),
+        spread,
+    )
 
 
 @hypothesis(
@@ -70,7 +87,10 @@ def ends_with_a_density(given: Measure | Network, *, until: float) -> Finding:
         return Finding.proved("a network is judged by its loss", "an empty statement")
     v = (1 - until) ** 2 + (until * given.spread) ** 2
     return Finding.decide(
-        v > 0, f"the variance of a bump is {v:.4g} at t = {until:g}", "closed form", basis=Basis.EXACT
+        v > 0,
+        f"the variance of a bump is {v:.4g} at t = {until:g}",
+        "closed form",
+        basis=Basis.EXACT,
     )
 
 
@@ -100,11 +120,21 @@ def flow_matching(
     given: Measure | Network,
     rng: np.random.Generator,
     *,
-    time: Annotated[float, Knob(0, 0.99, "time at which the velocity is looked at", "t", most=0.999)] = 0.5,
-    probe: Annotated[float, Knob(-4, 4, "where it is looked at, in each coordinate", "x", least=-1e3, most=1e3)] = 0.7,
-    until: Annotated[float, Knob(0.5, 1, "time up to which the flow is followed", "T", least=0.1)] = 0.95,
-    steps: Annotated[int, Knob(20, 400, "steps of the flow", "K", log=True, least=4, most=4000)] = 80,
-    draws: Annotated[int, Knob(1000, 50_000, "draws for the losses", "n", log=True, least=100, most=10**6)] = 10_000,
+    time: Annotated[
+        float, Knob(0, 0.99, "time at which the velocity is looked at", "t", most=0.999)
+    ] = 0.5,
+    probe: Annotated[
+        float, Knob(-4, 4, "where it is looked at, in each coordinate", "x", least=-1e3, most=1e3)
+    ] = 0.7,
+    until: Annotated[
+        float, Knob(0.5, 1, "time up to which the flow is followed", "T", least=0.1)
+    ] = 0.95,
+    steps: Annotated[
+        int, Knob(20, 400, "steps of the flow", "K", log=True, least=4, most=4000)
+    ] = 80,
+    draws: Annotated[
+        int, Knob(1000, 50_000, "draws for the losses", "n", log=True, least=100, most=10**6)
+    ] = 10_000,
 ) -> Evidence:
     r"""Let $x_t=(1-t)x_0+tx_1$ with $x_0\sim\gamma$ and data $x_1$ independent. The velocity
     $v_t(x)=\mathbb E[x_1-x_0\mid x_t=x]$ carries the law of $x_0$ to that of $x_t$, and for every $u$
@@ -115,7 +145,9 @@ def flow_matching(
         return _judge_network(given, rng, draws)
     law = mixture_of(given)
     n = int(min(draws, max(200, ENTRIES // (law.atoms.size))))
-    x = np.concatenate([np.full((1, law.atoms.shape[1]), probe), law.interpolate(time).sample(rng, 7)])
+    x = np.concatenate(
+        [np.full((1, law.atoms.shape[1]), probe), law.interpolate(time).sample(rng, 7)]
+    )
     claims: list[Claim] = [_claim_velocity(law, time, x)]
     if (1 - until) ** 2 + until**2 * law.variance > 0:
         claims.append(_claim_density(law, until, steps, rng))
@@ -124,7 +156,9 @@ def flow_matching(
     found, least = _losses(law, partial(velocity, law), rng, n)
     floor = mean(least)
     excess = mean(found - least).widened(absolute=ROUNDING * (1 + float(np.abs(found).max())))
-    claims.append(Identity("loss of the exact velocity − E Var(x₁ − x₀ | x_t)", excess, Enclosure.exact(0)))
+    claims.append(
+        Identity("loss of the exact velocity − E Var(x₁ − x₀ | x_t)", excess, Enclosure.exact(0))
+    )
     numbers: Numbers = {"velocity": float(velocity(law, time, x[:1])[0, 0]), "least loss": floor}
     if len(law.atoms) == 1 and law.variance > 0:
         closed, integral = _enclose_floor(law)
@@ -133,7 +167,11 @@ def flow_matching(
         floor = closed
     return Evidence(
         claims=tuple(claims),
-        charts=(_draw_three_ways(law, until, rng), _draw_paths(law, until, rng), _draw_floor(law, rng)),
+        charts=(
+            _draw_three_ways(law, until, rng),
+            _draw_paths(law, until, rng),
+            _draw_floor(law, rng),
+        ),
         numbers=numbers,
         summary=f"no velocity has a loss below {floor.middle:.4g}; that of 0 is {_loss_of_zero(law):.4g}",
     )
@@ -160,8 +198,14 @@ def _claim_density(law: Mixture, until: float, steps: int, rng: np.random.Genera
     start = rng.normal(size=(PATHS, law.atoms.shape[1]))
     field = partial(velocity, law)
     trace = partial(divergence, law)
-    ends = [carry_with_density(field, trace, start, np.linspace(0, until, k + 1)) for k in (steps, 2 * steps)]
-    logs = [normal_log_density(start) + change - law.interpolate(until).log_density(x) for x, change in ends]
+    ends = [
+        carry_with_density(field, trace, start, np.linspace(0, until, k + 1))
+        for k in (steps, 2 * steps)
+    ]
+    logs = [
+        normal_log_density(start) + change - law.interpolate(until).log_density(x)
+        for x, change in ends
+    ]
     gap = float(np.abs(logs[1]).max())
     error = 2 * float(np.abs(logs[1] - logs[0]).max()) + 1e-9 * steps
     seen = Enclosure.between(max(gap - error, 0.0), gap + error, Basis.FLOAT)
@@ -172,7 +216,9 @@ def _claim_density(law: Mixture, until: float, steps: int, rng: np.random.Genera
 def _claim_masses(law: Mixture, until: float, steps: int) -> Claim:
     """On the line paths do not cross: between the ends of two paths is the mass that was between their starts."""
     with ctx.workprec(BITS):
-        between = ((arb(STARTS[1]) / arb(2).sqrt()).erf() - (arb(STARTS[0]) / arb(2).sqrt()).erf()) / 2
+        between = (
+            (arb(STARTS[1]) / arb(2).sqrt()).erf() - (arb(STARTS[0]) / arb(2).sqrt()).erf()
+        ) / 2
     right = Enclosure.ball(between)
     what = f"mass of the law at T = {until:g} between the ends of the paths from {STARTS[0]:g} and {STARTS[1]:g} = at 0"
     if until == 1 and law.variance == 0:
@@ -198,7 +244,9 @@ def _mass_of_atoms(law: Mixture) -> Enclosure:
     return Enclosure.exact(sum(weights[first : last + 1], Fraction(0)) / sum(weights, Fraction(0)))
 
 
-def _losses(law: Mixture, field: object, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+def _losses(
+    law: Mixture, field: object, rng: np.random.Generator, n: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The loss of a velocity and the conditional variance, draw by draw; times are even, each shifted at random."""
     assert callable(field)
     per_time = max(2, n // TIMES)
@@ -245,7 +293,9 @@ def _judge_network(net: Network, rng: np.random.Generator, draws: int) -> Eviden
     loss, floor, above = (mean(part) for part in (losses, least, excess))
     claims = (
         AtMost("least loss ≤ loss of the network", floor, loss),
-        Identity("loss − least loss − E|u − v|²", mean(losses - least - excess), Enclosure.exact(0)),
+        Identity(
+            "loss − least loss − E|u − v|²", mean(losses - least - excess), Enclosure.exact(0)
+        ),
     )
     edges = np.unique(times)
     along, floors = ([float(part[times == t].mean()) for t in edges] for part in (losses, least))
@@ -286,10 +336,14 @@ def _draw_paths(law: Mixture, until: float, rng: np.random.Generator) -> Curves:
     times = np.linspace(0, min(until, 0.999) if law.variance == 0 else until, 61)
     states = [start]
     for t, s in zip(times[:-1].tolist(), times[1:].tolist()):
-        states.append(runge_kutta_step(partial(velocity, law), (t, (t + s) / 2, s), states[-1], s - t))
+        states.append(
+            runge_kutta_step(partial(velocity, law), (t, (t + s) / 2, s), states[-1], s - t)
+        )
     paths = np.stack(states)[:, :, 0]
     lines = [np.stack([times, paths[:, k]], 1) for k in range(PATHS)]
-    return Curves("noise on its way to the data", Axis("time t"), Axis("x₁"), (join_lines("paths", lines),))
+    return Curves(
+        "noise on its way to the data", Axis("time t"), Axis("x₁"), (join_lines("paths", lines),)
+    )
 
 
 def _draw_floor(law: Mixture, rng: np.random.Generator) -> Curves:

@@ -43,16 +43,26 @@ def samples(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which two samples", choices=KINDS)] = "dice",
-    rows: Annotated[int, Knob(10, 1000, "rows of each sample", "n", log=True, least=2, most=10**5)] = 120,
+    rows: Annotated[
+        int, Knob(10, 1000, "rows of each sample", "n", log=True, least=2, most=10**5)
+    ] = 120,
     shift: Annotated[float, Knob(0, 5, "how far the second sample is moved", "θ", most=1e3)] = 2.0,
 ) -> Dataset:
     faces = np.arange(6.0)
     if kind == "dice":
         x = rng.choice(faces, rows)
-        return make_pair("a fair and a loaded die", x, np.maximum(rng.choice(faces, rows), rng.choice(faces, rows)))
+        return make_pair(
+            "a fair and a loaded die",
+            x,
+            np.maximum(rng.choice(faces, rows), rng.choice(faces, rows)),
+        )
     if kind == "disjoint":
-        return make_pair(f"a point and the same moved by {shift:g}", np.zeros(rows), np.full(rows, shift))
-    return make_pair(f"N(0, 1) and N({shift:g}, 1)", rng.normal(size=rows), shift + rng.normal(size=rows))
+        return make_pair(
+            f"a point and the same moved by {shift:g}", np.zeros(rows), np.full(rows, shift)
+        )
+    return make_pair(
+        f"N(0, 1) and N({shift:g}, 1)", rng.normal(size=rows), shift + rng.normal(size=rows)
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -88,7 +98,9 @@ def gan_and_transport(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    trained: Annotated[float, Knob(0, 1, "how far the discriminator is on its way from ½ to the best one", "s")] = 1.0,
+    trained: Annotated[
+        float, Knob(0, 1, "how far the discriminator is on its way from ½ to the best one", "s")
+    ] = 1.0,
 ) -> Evidence:
     r"""Let $V(D)=\mathbb E_p\ln D+\mathbb E_q\ln(1-D)$. Then
     $$\max_DV(D)=V\Big(\frac p{p+q}\Big)=2\,\mathrm{JS}(p,q)-\ln4,$$
@@ -105,10 +117,19 @@ def gan_and_transport(
     current = (1 - trained) / 2 + trained * best
     witness = None if trained == 1 else _check_again(current, p, q, len(x), len(y))
     claims: list[Claim] = [
-        Identity(f"value of the game at {name} = 2 JS − ln 4", _value(current, p, q), game, witness, atol=1e-12),
+        Identity(
+            f"value of the game at {name} = 2 JS − ln 4",
+            _value(current, p, q),
+            game,
+            witness,
+            atol=1e-12,
+        ),
         _claim_others(best, p, q, game, rng),
         Identity(
-            "JS = information of a row about its sample", Enclosure.equal(divergence), _information(p, q), atol=1e-12
+            "JS = information of a row about its sample",
+            Enclosure.equal(divergence),
+            _information(p, q),
+            atol=1e-12,
         ),
         AtMost("JS ≤ ln 2", Enclosure.equal(divergence), Enclosure.equal(log(2))),
     ]
@@ -116,14 +137,25 @@ def gan_and_transport(
     distance = transport(some, others, cost="euclidean").value
     common = float(np.minimum(p, q).sum())
     rounding = 1e-12 * max(float(np.abs(some).max()), float(np.abs(others).max()))
-    claims.append(AtMost("|mean x − mean y| ≤ W₁", _mean_gap(some, others), distance, atol=rounding))
+    claims.append(
+        AtMost("|mean x − mean y| ≤ W₁", _mean_gap(some, others), distance, atol=rounding)
+    )
     first, second = names_of(data)
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_shift(some, others, second), _draw_dirac()),
-        numbers={"JS": divergence, "W₁": distance, "common mass": common, "value of the game": game},
+        numbers={
+            "JS": divergence,
+            "W₁": distance,
+            "common mass": common,
+            "value of the game": game,
+        },
         summary=f"JS of the samples {divergence:.6g} of at most ln 2 = 0.693147, W₁ {distance.middle:.6g}; "
-        + (f"{first} and {second} have no row in common: no gradient" if common == 0 else f"common mass {common:.3g}"),
+        + (
+            f"{first} and {second} have no row in common: no gradient"
+            if common == 0
+            else f"common mass {common:.3g}"
+        ),
         examples=_examples,
     )
 
@@ -170,17 +202,23 @@ def _check_again(D: np.ndarray, p: np.ndarray, q: np.ndarray, n: int, m: int) ->
                 value += Q * (1 - arb(share)).log()
                 best += Q * (Q / (P + Q)).log()
     at = {"D": tuple(D[:8].tolist())}
-    return Witness(at, Enclosure.ball(value), Enclosure.ball(best), "logarithms in balls, masses as counts")
+    return Witness(
+        at, Enclosure.ball(value), Enclosure.ball(best), "logarithms in balls, masses as counts"
+    )
 
 
 def _information(p: np.ndarray, q: np.ndarray) -> Enclosure:
     """ln 2 less the mean entropy of the sample given the row."""
     mixed = (p + q) / 2
     given = p / (p + q)
-    return Enclosure.equal(log(2) + _times_log(mixed * given, given) + _times_log(mixed * (1 - given), 1 - given))
+    return Enclosure.equal(
+        log(2) + _times_log(mixed * given, given) + _times_log(mixed * (1 - given), 1 - given)
+    )
 
 
-def _claim_others(best: np.ndarray, p: np.ndarray, q: np.ndarray, game: Enclosure, rng: np.random.Generator) -> AtMost:
+def _claim_others(
+    best: np.ndarray, p: np.ndarray, q: np.ndarray, game: Enclosure, rng: np.random.Generator
+) -> AtMost:
     """Other discriminators: the best one, disturbed, and random ones."""
     values = []
     for k in range(DISCRIMINATORS):
@@ -231,9 +269,14 @@ def _examples() -> Examples:
             Enclosure.equal(simultaneous),
             Enclosure.equal((1 + H**2) ** (STEPS / 2)),
         ),
-        Identity("alternating steps keep θ² + ψ² − hθψ", Enclosure.equal(float(kept)), Enclosure.exact(1)),
+        Identity(
+            "alternating steps keep θ² + ψ² − hθψ", Enclosure.equal(float(kept)), Enclosure.exact(1)
+        ),
     )
-    return Examples(claims=claims, numbers={"JS of N(0,1) and N(2,1)": js, "Dirac-GAN after 100 steps": simultaneous})
+    return Examples(
+        claims=claims,
+        numbers={"JS of N(0,1) and N(2,1)": js, "Dirac-GAN after 100 steps": simultaneous},
+    )
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------
@@ -252,7 +295,9 @@ def _draw_shift(x: np.ndarray, y: np.ndarray, name: str) -> Curves:
         Series("W₁ of the first coordinate, in ranges", shifts, np.array(w1) / spread, "other"),
         Series("ln 2", shifts, np.full(len(shifts), log(2)), "reference"),
     )
-    return Curves(f"{name} moved along the first coordinate", Axis("shift"), Axis("distance"), series)
+    return Curves(
+        f"{name} moved along the first coordinate", Axis("shift"), Axis("distance"), series
+    )
 
 
 def _draw_dirac() -> Curves:

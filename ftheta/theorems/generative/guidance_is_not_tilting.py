@@ -37,24 +37,37 @@ Numbers = dict[str, Enclosure | float]
 def conditional_law(
     rng: np.random.Generator,
     *,
-    mean: Annotated[float, Knob(-3, 3, "mean of the conditional law", "μ", least=-100, most=100)] = 1.0,
+    mean: Annotated[
+        float, Knob(-3, 3, "mean of the conditional law", "μ", least=-100, most=100)
+    ] = 1.0,
     spread: Annotated[
-        float, Knob(0.1, 0.95, "standard deviation of the conditional law", "τ", least=0.01, most=10)
+        float,
+        Knob(0.1, 0.95, "standard deviation of the conditional law", "τ", least=0.01, most=10),
     ] = 0.5,
 ) -> Measure:
-    return Measure(f"N({mean:g}, {spread:g}²) within N(0, 1)", np.array([[mean]]), np.ones(1), spread)
+    return Measure(
+        f"N({mean:g}, {spread:g}²) within N(0, 1)", np.array([[mean]]), np.ones(1), spread
+    )
 
 
-@hypothesis("the conditional law varies in its first coordinate", remedy="give rows that differ, or a positive spread")
+@hypothesis(
+    "the conditional law varies in its first coordinate",
+    remedy="give rows that differ, or a positive spread",
+)
 def varies(measure: Measure) -> Finding:
     variance = measure.spread**2 + float(np.ptp(measure.atoms[:, 0]))
     note = f"spread {measure.spread:g}, range of the atoms {float(np.ptp(measure.atoms[:, 0])):.4g}"
     return Finding.decide(variance > 0, note, "read off the measure", basis=Basis.EXACT)
 
 
-@hypothesis("the law without the condition is $\\mathcal N(0,1)$", remedy="set --base 1, or scale the data so")
+@hypothesis(
+    "the law without the condition is $\\mathcal N(0,1)$",
+    remedy="set --base 1, or scale the data so",
+)
 def standard_base(measure: Measure, *, base: float) -> Finding:
-    return Finding.decide(base == 1, f"standard deviation {base:g}", "read off the knob", basis=Basis.EXACT)
+    return Finding.decide(
+        base == 1, f"standard deviation {base:g}", "read off the knob", basis=Basis.EXACT
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -86,7 +99,10 @@ def guidance_is_not_tilting(
     *,
     scale: Annotated[float, Knob(0, 5, "scale of the guidance; 0 is none", "w", most=50)] = 1.0,
     base: Annotated[
-        float, Knob(0.2, 3, "standard deviation of the law without the condition", "s", least=0.01, most=100)
+        float,
+        Knob(
+            0.2, 3, "standard deviation of the law without the condition", "s", least=0.01, most=100
+        ),
     ] = 1.0,
 ) -> Evidence:
     r"""Let $p=\mathcal N(0,1)$ and $p_c=\mathcal N(\mu,\tau^2)$ diffuse by $dx=-x\,dt+\sqrt2\,dW$. The guided
@@ -103,21 +119,40 @@ def guidance_is_not_tilting(
         sharpened = arb(t2) ** (1 + arb(scale))
         power = Enclosure.ball(sharpened)
         truth = Enclosure.ball(sharpened / arb(base) ** (2 * arb(scale)))
-    witness = None if base == 1 else Witness({"s": base}, truth, power, "the flow in closed form, in balls")
+    witness = (
+        None
+        if base == 1
+        else Witness({"s": base}, truth, power, "the flow in closed form, in balls")
+    )
     seen = Enclosure.between(variance - error, variance + error, Basis.FLOAT)
     claims: list[Claim] = [
-        Identity("variance of the guided flow, integrated = τ^(2(1 + w))", seen, power, witness, rtol=1e-4, atol=1e-6)
+        Identity(
+            "variance of the guided flow, integrated = τ^(2(1 + w))",
+            seen,
+            power,
+            witness,
+            rtol=1e-4,
+            atol=1e-6,
+        )
     ]
     end = power if base == 1 else truth
     numbers: Numbers = {"mean of the guided flow": mean, "variance of the guided flow": end}
-    tilted = (1 + Fraction(scale)) / Fraction(t2) - Fraction(scale) / Fraction(base) ** 2 if t2 > 0 else Fraction(0)
+    tilted = (
+        (1 + Fraction(scale)) / Fraction(t2) - Fraction(scale) / Fraction(base) ** 2
+        if t2 > 0
+        else Fraction(0)
+    )
     printed = ()
     if tilted > 0:
         of_tilt = Enclosure.exact(1 / tilted)
         centre = Enclosure.exact((1 + Fraction(scale)) * Fraction(mu) / Fraction(t2) / tilted)
         numbers |= {"variance of the tilted law": of_tilt, "mean of the tilted law": centre}
         if scale == 0 or Fraction(t2) == Fraction(base) ** 2:
-            claims.append(Identity("w = 0 or τ = s: variance of the guided flow = of the tilted law", end, of_tilt))
+            claims.append(
+                Identity(
+                    "w = 0 or τ = s: variance of the guided flow = of the tilted law", end, of_tilt
+                )
+            )
         else:
             claims.append(AtMost("variance of the guided flow ≤ of the tilted law", end, of_tilt))
             printed = (Identity("variance of the guided flow = of the tilted law", end, of_tilt),)
@@ -159,11 +194,16 @@ def _follow(mu: float, t2: float, w: float, base: float) -> tuple[float, float, 
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _draw_densities(mu: float, t2: float, mean: float, variance: float, tilted: float, w: float) -> Curves:
+def _draw_densities(
+    mu: float, t2: float, mean: float, variance: float, tilted: float, w: float
+) -> Curves:
     laws = [("conditional", mu, t2), ("guided flow", mean, variance)]
     if tilted > 0:
         laws.append(("tilted", (1 + w) * mu / t2 / tilted, 1 / tilted))
     reach = 4 * max(v for _, _, v in laws) ** 0.5
     x = np.linspace(min(m for _, m, _ in laws) - reach, max(m for _, m, _ in laws) + reach, 400)
-    lines = tuple(Series(name, x, np.exp(-((x - m) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v)) for name, m, v in laws)
+    lines = tuple(
+        Series(name, x, np.exp(-((x - m) ** 2) / (2 * v)) / np.sqrt(2 * np.pi * v))
+        for name, m, v in laws
+    )
     return Curves("where guidance leads", Axis("x"), Axis("density"), lines)

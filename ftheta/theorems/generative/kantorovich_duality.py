@@ -50,13 +50,17 @@ def samples(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which two samples", choices=KINDS)] = "plane",
-    rows: Annotated[int, Knob(5, 2000, "rows of the first sample", "n", log=True, least=2, most=10**4)] = 40,
+    rows: Annotated[
+        int, Knob(5, 2000, "rows of the first sample", "n", log=True, least=2, most=10**4)
+    ] = 40,
 ) -> Dataset:
     if kind == "digits 3 and 8":
         digits = dataset_of_words("digits")
         assert digits is not None and digits.y is not None
         pixels = 16 * digits.x.reshape(len(digits.x), -1)  # levels 0 to 16, as they were scanned
-        return make_pair("handwritten digits, 3 against 8", pixels[digits.y == 3], pixels[digits.y == 8])
+        return make_pair(
+            "handwritten digits, 3 against 8", pixels[digits.y == 3], pixels[digits.y == 8]
+        )
     if kind == "ring and disc":
         turn = 2 * np.pi * rng.random(rows)
         ring = 3 * np.stack([np.cos(turn), np.sin(turn)], 1)
@@ -64,20 +68,29 @@ def samples(
     x = rng.normal(size=(rows, 2))
     if kind == "one point":
         return make_pair(kind, x, np.array([[2.0, 1.0]]))
-    return make_pair("two clouds of the plane", x, rng.normal(size=(max(2, rows * 3 // 4), 2)) * [1, 0.5] + [2, 1])
+    return make_pair(
+        "two clouds of the plane",
+        x,
+        rng.normal(size=(max(2, rows * 3 // 4), 2)) * [1, 0.5] + [2, 1],
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis("both samples have the same mass", remedy="set --masses shares: each row of a sample of n has the mass 1/n")
+@hypothesis(
+    "both samples have the same mass",
+    remedy="set --masses shares: each row of a sample of n has the mass 1/n",
+)
 def equal_masses(data: Dataset, *, masses: str) -> Finding:
     samples = split_samples(data)
     if samples is None:
         return Finding.undecided(two_samples.name)
     n, m = (len(rows) for rows in samples)
     sums = (n, m) if masses == "counts" else (1, 1)
-    return Finding.decide(sums[0] == sums[1], f"{sums[0]:,} and {sums[1]:,}", "rows are counted", basis=Basis.EXACT)
+    return Finding.decide(
+        sums[0] == sums[1], f"{sums[0]:,} and {sums[1]:,}", "rows are counted", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -108,19 +121,42 @@ def kantorovich_duality(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    cost: Annotated[str, Knob(says="cost of moving a row", symbol="c", choices=COSTS)] = "sqeuclidean",
+    cost: Annotated[
+        str, Knob(says="cost of moving a row", symbol="c", choices=COSTS)
+    ] = "sqeuclidean",
     most: Annotated[
-        int, Knob(100, 4000, "most rows of each sample that are used", log=True, least=2, most=2 * 10**4)
+        int,
+        Knob(
+            100, 4000, "most rows of each sample that are used", log=True, least=2, most=2 * 10**4
+        ),
     ] = 2000,
     masses: Annotated[
-        str, Knob(says="mass of a row: shares of one for each sample, or one for each row", choices=MASSES)
+        str,
+        Knob(
+            says="mass of a row: shares of one for each sample, or one for each row", choices=MASSES
+        ),
     ] = "shares",
     across: Annotated[
         float,
-        Knob(-DRAGGED, DRAGGED, "how far the second sample is moved along its first column", "u", least=-1e6, most=1e6),
+        Knob(
+            -DRAGGED,
+            DRAGGED,
+            "how far the second sample is moved along its first column",
+            "u",
+            least=-1e6,
+            most=1e6,
+        ),
     ] = 0.0,
     up: Annotated[
-        float, Knob(-DRAGGED, DRAGGED, "how far it is moved along its second column", "v", least=-1e6, most=1e6)
+        float,
+        Knob(
+            -DRAGGED,
+            DRAGGED,
+            "how far it is moved along its second column",
+            "v",
+            least=-1e6,
+            most=1e6,
+        ),
     ] = 0.0,
 ) -> Evidence:
     r"""For masses $a$, $b$ of equal sum and costs $c_{ij}\ge0$,
@@ -136,7 +172,11 @@ def kantorovich_duality(
     gelbrich = _bound_by_moments(found.problem) if cost == "sqeuclidean" else None
     if gelbrich is not None:
         rounding = ROUNDING * (found.problem.largest_cost or 1.0)
-        claims.append(AtMost("bound by the moments ≤ W₂²", Enclosure.equal(gelbrich), found.value, atol=rounding))
+        claims.append(
+            AtMost(
+                "bound by the moments ≤ W₂²", Enclosure.equal(gelbrich), found.value, atol=rounding
+            )
+        )
     numbers: dict[str, Enclosure | float] = {"optimal cost": found.value, "relative gap": found.gap}
     if gelbrich is not None:
         numbers["bound by the moments"] = gelbrich
@@ -165,12 +205,19 @@ def _claims(found: Transport, rng: np.random.Generator) -> tuple[list[Claim], Fr
     """Weak duality for potentials and plans that are not optimal, strong duality for those that are."""
     problem = found.problem
     claims: list[Claim] = []
-    for name, f in (("f = 0", np.zeros(problem.n)), ("a random f", rng.normal(size=problem.n) * found.value.middle)):
+    for name, f in (
+        ("f = 0", np.zeros(problem.n)),
+        ("a random f", rng.normal(size=problem.n) * found.value.middle),
+    ):
         dual = bound_below(problem, f, transform(problem, f))
-        claims.append(AtMost(f"dual value of {name} ≤ optimum", Enclosure.between(dual, dual), found.value))
+        claims.append(
+            AtMost(f"dual value of {name} ≤ optimum", Enclosure.between(dual, dual), found.value)
+        )
     independent = _independent_cost(found)
     rounding = ROUNDING * (problem.largest_cost or 1.0)
-    claims.append(AtMost("optimum ≤ cost of the independent plan", found.value, independent, atol=rounding))
+    claims.append(
+        AtMost("optimum ≤ cost of the independent plan", found.value, independent, atol=rounding)
+    )
     exact = None
     if problem.n * problem.m <= EXACT_PAIRS and problem.kind != COSTS.index("euclidean"):
         near = order_pairs(found.plan.rows, found.plan.columns, found.plan.masses)
@@ -179,7 +226,11 @@ def _claims(found: Transport, rng: np.random.Generator) -> tuple[list[Claim], Fr
         dual = sum(best.f, Fraction(0)) / problem.n + sum(best.g, Fraction(0)) / problem.m
         slack = max(problem.exact_cost(i, j) - best.f[i] - best.g[j] for i, j in best.plan)
         claims.append(Identity("primal − dual, in rationals", Enclosure.exact(exact - dual), ZERO))
-        claims.append(Identity("largest slack where the plan has mass, in rationals", Enclosure.exact(slack), ZERO))
+        claims.append(
+            Identity(
+                "largest slack where the plan has mass, in rationals", Enclosure.exact(slack), ZERO
+            )
+        )
     what = "cost of the plan − dual value of its potentials, in units of the largest cost"
     claims.append(AtMost(what, _enclose_gap(found), Enclosure.exact(1e-9)))
     return claims, exact
@@ -195,7 +246,9 @@ def _enclose_gap(found: Transport) -> Enclosure:
 def _claim_of_counts(problem: Problem) -> Claim:
     """Weak duality with a mass of one for each of n and m rows. A constant f = h has the transform min c − h and a dual
     value of at least (n − m)h, as costs are not negative: more than any plan costs, if h is large."""
-    most = max(problem.n, problem.m) * Fraction(problem.largest_cost) * Fraction(1_000_001, 1_000_000)
+    most = (
+        max(problem.n, problem.m) * Fraction(problem.largest_cost) * Fraction(1_000_001, 1_000_000)
+    )
     height = (most + 1) * (1 if problem.n > problem.m else -1)
     dual = Enclosure.between(Enclosure.exact((problem.n - problem.m) * height).lo, inf)
     what = f"dual value of f = {float(height):.4g} ≤ largest cost of {max(problem.n, problem.m):,} rows, one each"
@@ -214,22 +267,32 @@ def _independent_cost(found: Transport) -> Enclosure:
 
 def _bound_by_moments(problem: Problem) -> float:
     """From rows about their common centre: moments far from the origin would be rounded."""
-    return gaussian_distance(*sample_moments(problem.x - problem.centre), *sample_moments(problem.y - problem.centre))
+    return gaussian_distance(
+        *sample_moments(problem.x - problem.centre), *sample_moments(problem.y - problem.centre)
+    )
 
 
 def _examples() -> Examples:
     """Three points against three with costs from a text, and pairs that are forbidden by a cost of 10³²."""
     C = np.array([[4.0, 1, 3], [2, 0, 5], [3, 2, 2]])
-    problem = read_problem(np.zeros(12), np.zeros(12), cost=np.repeat(np.repeat(C, [6, 4, 2], 0), [3, 3, 6], 1))
+    problem = read_problem(
+        np.zeros(12), np.zeros(12), cost=np.repeat(np.repeat(C, [6, 4, 2], 0), [3, 3, 6], 1)
+    )
     best = solve_in_rationals(problem, [])
     forbidden = np.full((6, 6), 1e32)
     forbidden[np.arange(6), (np.arange(6) + 1) % 6] = 57.543
     found = transport(np.zeros(6), np.zeros(6), cost=forbidden)
     claims = (
         Identity(
-            "costs (4 1 3; 2 0 5; 3 2 2), a = (½, ⅓, ⅙), b = (¼, ¼, ½)", Enclosure.exact(best.value), Enclosure.exact(2)
+            "costs (4 1 3; 2 0 5; 3 2 2), a = (½, ⅓, ⅙), b = (¼, ¼, ½)",
+            Enclosure.exact(best.value),
+            Enclosure.exact(2),
         ),
-        AtMost("all but one pair for each point forbidden: the plan avoids them", found.value, Enclosure.equal(57.543)),
+        AtMost(
+            "all but one pair for each point forbidden: the plan avoids them",
+            found.value,
+            Enclosure.equal(57.543),
+        ),
     )
     return Examples(claims=claims, numbers={"three points": Enclosure.exact(best.value)})
 
@@ -237,7 +300,9 @@ def _examples() -> Examples:
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _draw(found: Transport, names: tuple[str, str], shift: tuple[float, float]) -> tuple[Chart, ...]:
+def _draw(
+    found: Transport, names: tuple[str, str], shift: tuple[float, float]
+) -> tuple[Chart, ...]:
     return (_draw_motion(found, names, shift), _draw_potentials(found, names))
 
 
@@ -262,7 +327,9 @@ def _draw_motion(found: Transport, names: tuple[str, str], shift: tuple[float, f
     )
 
 
-def _corners(found: Transport, shift: tuple[float, float]) -> tuple[tuple[tuple[float, float], ...], ...]:
+def _corners(
+    found: Transport, shift: tuple[float, float]
+) -> tuple[tuple[tuple[float, float], ...], ...]:
     """Two corners of a frame that has room for the second sample wherever it is dragged, so that axes stay."""
     if found.x.shape[1] < 2:
         return ()
@@ -292,4 +359,6 @@ def _tabulate(found: Transport) -> Table:
         (int(found.plan.rows[k]), int(found.plan.columns[k]), float(found.plan.masses[k]), float(c))
         for k, c in zip(heavy, costs)
     ]
-    return Table("heaviest pairs of the plan", ("row of x", "row of y", "mass", "cost"), tuple(rows))
+    return Table(
+        "heaviest pairs of the plan", ("row of x", "row of y", "mass", "cost"), tuple(rows)
+    )

@@ -47,12 +47,21 @@ def target(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 4, "number of bumps of the target", "k", most=64)] = 1,
-    separation: Annotated[float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)] = 2.0,
-    spread: Annotated[float, Knob(0.2, 2, "standard deviation of each bump", "s", least=1e-2, most=100)] = 1.0,
+    separation: Annotated[
+        float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)
+    ] = 2.0,
+    spread: Annotated[
+        float, Knob(0.2, 2, "standard deviation of each bump", "s", least=1e-2, most=100)
+    ] = 1.0,
     dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
 ) -> Measure:
     atoms = place_bumps(components, separation, dimension)
-    return Measure(f"{components} bumps of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
+    return Measure(
+        f"{components} bumps of spread {spread:g}",
+        atoms,
+        np.full(components, 1 / components),
+        spread,
+    )
 
 
 def two_wells(rng: np.random.Generator) -> Measure:
@@ -64,7 +73,9 @@ def _convexity(law: Mixture) -> Fraction:
     r"""$\frac1{s^2}-\frac{R^2}{4s^4}$ with $R$ the diameter of the atoms: no curvature of $-\log p$ is below it, as the
     variance of an atom in any direction is at most $R^2/4$ (Popoviciu)."""
     v = Fraction(law.variance)
-    widest = max((_square(a, b) for a in law.atoms.tolist() for b in law.atoms.tolist()), default=Fraction(0))
+    widest = max(
+        (_square(a, b) for a in law.atoms.tolist() for b in law.atoms.tolist()), default=Fraction(0)
+    )
     return 1 / v - widest / (4 * v**2)
 
 
@@ -88,7 +99,9 @@ def strongly_convex(given: Measure | Training) -> Finding:
         return Finding.failed("discrete data have no potential")
     alpha = _convexity(mixture_of(given))
     note = f"α = 1/s² − R²/4s⁴ = {float(alpha):.6g}"
-    return Finding.decide(alpha > 0, note, "a bound of every curvature, in rationals", basis=Basis.EXACT)
+    return Finding.decide(
+        alpha > 0, note, "a bound of every curvature, in rationals", basis=Basis.EXACT
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -115,13 +128,24 @@ def langevin_log_sobolev(
     given: Measure | Training,
     rng: np.random.Generator,
     *,
-    start: Annotated[float, Knob(-5, 5, "mean of the start, first coordinate", "m", least=-1e3, most=1e3)] = 2.0,
+    start: Annotated[
+        float, Knob(-5, 5, "mean of the start, first coordinate", "m", least=-1e3, most=1e3)
+    ] = 2.0,
     start_spread: Annotated[
         float, Knob(0.2, 5, "standard deviation of the start", "s₀", log=True, least=1e-2, most=1e3)
     ] = 2.0,
     time: Annotated[float, Knob(0, 3, "time", "t", most=50)] = 0.5,
     step: Annotated[
-        float, Knob(0.01, 1.5, "step of the discretisation, in units of 1/L", "h", log=True, least=1e-4, most=1.9)
+        float,
+        Knob(
+            0.01,
+            1.5,
+            "step of the discretisation, in units of 1/L",
+            "h",
+            log=True,
+            least=1e-4,
+            most=1.9,
+        ),
     ] = 0.1,
 ) -> Evidence:
     r"""Let $dx=-\nabla V\,dt+\sqrt2\,dW$ with $\pi\propto e^{-V}$. Then
@@ -133,7 +157,8 @@ def langevin_log_sobolev(
         return _judge_potential(given, rng, step)
     law = mixture_of(given)
     alpha = _convexity(law)
-    rate = alpha if alpha > 0 else 1 / Fraction(law.variance)  # forced: what each bump alone would give
+    # forced: what each bump alone would give
+    rate = alpha if alpha > 0 else 1 / Fraction(law.variance)
     claims: list[Claim] = [_claim_poincare(law, rate)]
     numbers: Numbers = {"convexity": Enclosure.exact(rate)}
     if len(law.atoms) == 1:
@@ -173,12 +198,15 @@ def _divergence(law: Mixture, away: arb, v: arb) -> arb:
 
 def _wasserstein(law: Mixture, away: arb, v: arb) -> arb:
     step = v.sqrt() - arb(law.variance).sqrt()
-    square = away + law.atoms.shape[1] * step * step  # powers of balls around 0 are NaN, and so are their roots
+    # powers of balls around 0 are NaN, and so are their roots
+    square = away + law.atoms.shape[1] * step * step
     half = square.upper().sqrt() / 2
     return square.sqrt() if square > 0 or square.is_zero() else arb(half, half.upper())
 
 
-def _enclose_decay(law: Mixture, start: float, spread: float, t: float) -> tuple[list[Claim], Numbers]:
+def _enclose_decay(
+    law: Mixture, start: float, spread: float, t: float
+) -> tuple[list[Claim], Numbers]:
     """Divergence, information and distance along the way, all Gaussian."""
     d = law.atoms.shape[1]
     with ctx.workprec(BITS):
@@ -196,8 +224,17 @@ def _enclose_decay(law: Mixture, start: float, spread: float, t: float) -> tuple
         spent = acb.integral(information, 0, arb(t)).real
         claims: list[Claim] = [
             _claim_decay("KL_t ≤ e^(−2αt) KL₀", after, fade**2 * before),
-            _claim_decay("W₂(t) ≤ e^(−αt) W₂(0)", _wasserstein(law, *at_end), fade * _wasserstein(law, *at_start)),
-            Identity("KL₀ − KL_t = ∫ I dt", Enclosure.ball(before - after), Enclosure.ball(spent), atol=1e-12),
+            _claim_decay(
+                "W₂(t) ≤ e^(−αt) W₂(0)",
+                _wasserstein(law, *at_end),
+                fade * _wasserstein(law, *at_start),
+            ),
+            Identity(
+                "KL₀ − KL_t = ∫ I dt",
+                Enclosure.ball(before - after),
+                Enclosure.ball(spent),
+                atol=1e-12,
+            ),
         ]
         numbers: Numbers = {
             "KL at t": Enclosure.ball(after),
@@ -212,7 +249,9 @@ def _claim_decay(what: str, left: arb, right: arb) -> Claim:
     then the claim is that of their middles, up to rounding."""
     if left < right or left > right:
         return AtMost(what, Enclosure.ball(left), Enclosure.ball(right))
-    return AtMost(what, Enclosure.equal(float(left.mid())), Enclosure.equal(float(right.mid())), atol=1e-15)
+    return AtMost(
+        what, Enclosure.equal(float(left.mid())), Enclosure.equal(float(right.mid())), atol=1e-15
+    )
 
 
 def _discrete_variance(law: Mixture, step: float) -> Enclosure:
@@ -244,14 +283,18 @@ def _claim_poincare(law: Mixture, rate: Fraction) -> Claim:
     return AtMost("α Var(x₁) ≤ 1", Enclosure.exact(rate * variance), Enclosure.exact(1))
 
 
-def _claim_contraction(law: Mixture, rate: Fraction, step: float, rng: np.random.Generator) -> Claim:
+def _claim_contraction(
+    law: Mixture, rate: Fraction, step: float, rng: np.random.Generator
+) -> Claim:
     """Two chains with the same noise, in steps that both end of the curvature allow."""
     h = step * law.variance  # 1/s² is the largest curvature
 
     def gradient(x: np.ndarray) -> np.ndarray:
         return -law.score(x[None])[0]
 
-    return _couple(gradient, law.atoms[0] + 3.0, law.atoms[0] - 2.0, h, (float(rate), 1 / law.variance), rng)
+    return _couple(
+        gradient, law.atoms[0] + 3.0, law.atoms[0] - 2.0, h, (float(rate), 1 / law.variance), rng
+    )
 
 
 def _couple(
@@ -289,7 +332,11 @@ def _judge_potential(run: Training, rng: np.random.Generator, step: float) -> Ev
     t = np.linspace(0, 3 / alpha, 60)
     bound = Series("bound of KL_t ÷ KL₀", t, np.exp(-2 * alpha * t), "bound")
     chart = Curves("forgetting the start", Axis("time t"), Axis("ratio", "log"), (bound,))
-    numbers: Numbers = {"convexity": alpha, "largest curvature": smoothness, "largest step": 2 / (alpha + smoothness)}
+    numbers: Numbers = {
+        "convexity": alpha,
+        "largest curvature": smoothness,
+        "largest step": 2 / (alpha + smoothness),
+    }
     summary = f"α = {alpha:.6g}, L = {smoothness:.6g}: steps up to {2 / (alpha + smoothness):.4g} contract"
     return Evidence(claims=(claim,), charts=(chart,), numbers=numbers, summary=summary)
 
@@ -303,13 +350,24 @@ def _examples() -> Examples:
     one = Mixture(np.zeros((1, 1)), np.ones(1), 0.25)
     gap = spectral_gap(wells)
     claims = (
-        AtMost("two wells ½N(±2, ¼): gap ≤ 1/Var(x)", Enclosure.equal(gap), Enclosure.exact(Fraction(4, 17))),
-        Identity("one well N(0, ¼): gap = 4", Enclosure.equal(spectral_gap(one)), Enclosure.exact(4), rtol=1e-7),
+        AtMost(
+            "two wells ½N(±2, ¼): gap ≤ 1/Var(x)",
+            Enclosure.equal(gap),
+            Enclosure.exact(Fraction(4, 17)),
+        ),
+        Identity(
+            "one well N(0, ¼): gap = 4",
+            Enclosure.equal(spectral_gap(one)),
+            Enclosure.exact(4),
+            rtol=1e-7,
+        ),
     )
     return Examples(claims=claims, numbers={"spectral gap of two wells": gap})
 
 
-def _draw_particles(law: Mixture, start: float, spread: float, step: float, rng: np.random.Generator) -> Motion:
+def _draw_particles(
+    law: Mixture, start: float, spread: float, step: float, rng: np.random.Generator
+) -> Motion:
     """Particles that take Langevin steps: on the line at the height of the potential, else in the plane."""
     d = law.atoms.shape[1]
     x = spread * rng.normal(size=(PARTICLES, d))
@@ -324,13 +382,23 @@ def _draw_particles(law: Mixture, start: float, spread: float, step: float, rng:
     places = np.stack(course)
     times = h * every * np.arange(FRAMES)
     if d > 1:
-        return Motion("Langevin steps", Axis("x₁"), Axis("x₂"), times, places[:, :, 0], places[:, :, 1], ways=False)
+        return Motion(
+            "Langevin steps",
+            Axis("x₁"),
+            Axis("x₂"),
+            times,
+            places[:, :, 0],
+            places[:, :, 1],
+            ways=False,
+        )
     reach = float(np.abs(places).max())
     grid = np.linspace(-reach, reach, 200)
     potential = tuple(zip(grid.tolist(), (-law.log_density(grid[:, None])).tolist()))
     heights = -law.log_density(places.reshape(-1, 1)).reshape(places.shape[:2])
     title = "particles in the potential V = −log p"
-    return Motion(title, Axis("x"), Axis("V"), times, places[:, :, 0], heights, lines=(potential,), ways=False)
+    return Motion(
+        title, Axis("x"), Axis("V"), times, places[:, :, 0], heights, lines=(potential,), ways=False
+    )
 
 
 def _draw_decay(law: Mixture, start: float, spread: float, rate: float) -> Curves:
@@ -340,6 +408,8 @@ def _draw_decay(law: Mixture, start: float, spread: float, rate: float) -> Curve
     lines = [bound]
     if len(law.atoms) == 1:
         divergence = partial(_divergence, law)
-        values = np.array([float(divergence(*_decay(law, start, spread, u)).mid()) for u in t.tolist()])
+        values = np.array(
+            [float(divergence(*_decay(law, start, spread, u)).mid()) for u in t.tolist()]
+        )
         lines.append(Series("KL_t ÷ KL₀", t, np.maximum(values / max(values[0], 1e-300), 1e-12)))
     return Curves("forgetting the start", Axis("time t"), Axis("KL_t ÷ KL₀", "log"), tuple(lines))

@@ -35,7 +35,9 @@ Numbers = dict[str, Enclosure | float]
 
 
 def axes(
-    rng: np.random.Generator, *, floor: Annotated[float, Knob(0, 1, "the two smallest eigenvalues", "λ₅", most=1)] = 0.5
+    rng: np.random.Generator,
+    *,
+    floor: Annotated[float, Knob(0, 1, "the two smallest eigenvalues", "λ₅", most=1)] = 0.5,
 ) -> Dataset:
     r"""Ten rows $\pm\sqrt{5\lambda_i}\,e_i$, whose covariance is diagonal with the eigenvalues 5, 3, 1 and twice the
     floor."""
@@ -56,9 +58,13 @@ def noise_is_left(data: Dataset, *, latents: int) -> Finding:
     rows = _rows(data)
     n, d = rows.shape
     if n < 2 or not latents < d <= MOST_ENTRIES:
-        return Finding.failed(f"{latents} latents, {n} rows of {d} entries (at most {MOST_ENTRIES:,} are taken)")
+        return Finding.failed(
+            f"{latents} latents, {n} rows of {d} entries (at most {MOST_ENTRIES:,} are taken)"
+        )
     noise = fit_ppca(rows, latents).noise
-    return Finding.decide(noise > 0, f"σ² = {noise:.6g}", "eigenvalues of the covariance", Enclosure.equal(noise))
+    return Finding.decide(
+        noise > 0, f"σ² = {noise:.6g}", "eigenvalues of the covariance", Enclosure.equal(noise)
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -69,7 +75,9 @@ def noise_is_left(data: Dataset, *, latents: int) -> Finding:
     remedy="set --averaged false; a mean over q latents is the weight β = 1/q, and no bound of the likelihood",
 )
 def summed_divergence(data: Dataset, *, averaged: bool) -> Finding:
-    return Finding.decide(not averaged, "averaged" if averaged else "summed", "read off the knob", basis=Basis.EXACT)
+    return Finding.decide(
+        not averaged, "averaged" if averaged else "summed", "read off the knob", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -95,7 +103,9 @@ def linear_vae_ppca(
     rng: np.random.Generator,
     *,
     latents: Annotated[int, Knob(1, 10, "number of latents", "q", most=256)] = 2,
-    beta: Annotated[float, Knob(0.1, 10, "weight of the KL", "β", log=True, least=1e-3, most=1e3)] = 1.0,
+    beta: Annotated[
+        float, Knob(0.1, 10, "weight of the KL", "β", log=True, least=1e-3, most=1e3)
+    ] = 1.0,
     averaged: Annotated[bool, Knob(says="the KL is averaged over the latents")] = False,
 ) -> Evidence:
     r"""Let $\lambda_1\ge\dots\ge\lambda_d$ be the eigenvalues of the covariance. Among all $x=\mu+Wz+\sigma\xi$ the
@@ -141,7 +151,11 @@ def _claim_likelihood(model: Ppca, rows: np.ndarray) -> Claim:
     white = np.linalg.solve(factor, (rows - model.mean).T)
     logs = -(white**2).sum(0) / 2 - np.log(np.diag(factor)).sum() - d / 2 * np.log(2 * np.pi)
     sides = (Enclosure.equal(model.log_likelihood), Enclosure.equal(float(logs.mean())))
-    return Identity(f"log-likelihood per row, q = {model.latents}: formula = mean over the rows", *sides, rtol=1e-8)
+    return Identity(
+        f"log-likelihood per row, q = {model.latents}: formula = mean over the rows",
+        *sides,
+        rtol=1e-8,
+    )
 
 
 def _claim_bound(model: Ppca, rows: np.ndarray, averaged: bool) -> Claim:
@@ -180,7 +194,9 @@ def _claim_divergences(model: Ppca, rows: np.ndarray) -> Claim:
     found = ((z**2).mean(0) + variances - 1 - np.log(variances)) / 2
     k = int(np.abs(found - model.divergences).argmax())
     sides = (Enclosure.equal(float(found[k])), Enclosure.equal(float(model.divergences[k])))
-    return Identity(f"KL of latent {k + 1} over the rows = ½ ln(λ/σ²)", *sides, rtol=1e-8, atol=1e-9)
+    return Identity(
+        f"KL of latent {k + 1} over the rows = ½ ln(λ/σ²)", *sides, rtol=1e-8, atol=1e-9
+    )
 
 
 def _claim_optimum(model: Ppca, rng: np.random.Generator, rows: np.ndarray) -> Claim:
@@ -197,11 +213,16 @@ def _claim_optimum(model: Ppca, rng: np.random.Generator, rows: np.ndarray) -> C
         noise = model.noise * np.exp(size * rng.normal())
         other = W @ W.T + noise * np.eye(d)
         _, log_det = np.linalg.slogdet(other)
-        value = -(d * np.log(2 * np.pi) + log_det + float(np.trace(np.linalg.solve(other, covariance)))) / 2
+        value = (
+            -(d * np.log(2 * np.pi) + log_det + float(np.trace(np.linalg.solve(other, covariance))))
+            / 2
+        )
         best = max(best, float(value))
     left = Enclosure.at_least(best, samples=tries)
     return AtMost(
-        "log-likelihood of other loadings and noises ≤ the model's", left, Enclosure.equal(model.log_likelihood)
+        "log-likelihood of other loadings and noises ≤ the model's",
+        left,
+        Enclosure.equal(model.log_likelihood),
     )
 
 
@@ -241,14 +262,18 @@ def _draw_eigenvalues(model: Ppca, beta: float) -> Curves:
         Series("eigenvalues λ", k, values, "measured", "points"),
         Series("βσ²", k, np.full(count, beta * model.noise), "bound"),
     )
-    return Curves("latents above the water are kept", Axis("direction"), Axis("variance", "log"), lines)
+    return Curves(
+        "latents above the water are kept", Axis("direction"), Axis("variance", "log"), lines
+    )
 
 
 def _draw_divergences(model: Ppca, beta: float) -> Bars:
     shown = min(model.latents, SHOWN)
     kept = np.maximum(np.log(model.eigenvalues[:shown] / (beta * model.noise)) / 2, 0.0)
     names = tuple(f"latent {i + 1}" for i in range(shown))
-    return Bars("what each latent tells", Axis("nats"), names, (f"β = {beta:g}",), (tuple(kept.tolist()),))
+    return Bars(
+        "what each latent tells", Axis("nats"), names, (f"β = {beta:g}",), (tuple(kept.tolist()),)
+    )
 
 
 def _tabulate(model: Ppca) -> Table:

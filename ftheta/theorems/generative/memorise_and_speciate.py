@@ -51,7 +51,8 @@ def scattered_rows(
 
 
 @hypothesis(
-    "the rows are distinct points", remedy="drop duplicated rows; of a mixture take the rows themselves, spread 0"
+    "the rows are distinct points",
+    remedy="drop duplicated rows; of a mixture take the rows themselves, spread 0",
 )
 def distinct_rows(measure: Measure) -> Finding:
     rows = measure.atoms[:MOST_ROWS]
@@ -59,7 +60,9 @@ def distinct_rows(measure: Measure) -> Finding:
         return Finding.failed(f"{len(rows)} points with spread {measure.spread:g}")
     distinct = len(np.unique(rows, axis=0))
     note = f"{distinct} of {len(rows)} rows differ"
-    return Finding.decide(distinct == len(rows), note, "compared as they are stored", basis=Basis.EXACT)
+    return Finding.decide(
+        distinct == len(rows), note, "compared as they are stored", basis=Basis.EXACT
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -70,7 +73,9 @@ def distinct_rows(measure: Measure) -> Finding:
     remedy="set --margin 1; to be the nearest row is not enough",
 )
 def whole_margin(measure: Measure, *, margin: float) -> Finding:
-    return Finding.decide(margin >= 1, f"{margin:g} of the margin", "read off the knob", basis=Basis.EXACT)
+    return Finding.decide(
+        margin >= 1, f"{margin:g} of the margin", "read off the knob", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -95,11 +100,24 @@ def memorise_and_speciate(
     measure: Measure,
     rng: np.random.Generator,
     *,
-    noise: Annotated[float, Knob(0.01, 1, "noise that is removed", "σ", log=True, least=1e-6, most=1e3)] = 0.1,
+    noise: Annotated[
+        float, Knob(0.01, 1, "noise that is removed", "σ", log=True, least=1e-6, most=1e3)
+    ] = 0.1,
     closeness: Annotated[
-        float, Knob(1e-6, 0.1, "how near the denoised point is to a row", "η", log=True, least=1e-12, most=10)
+        float,
+        Knob(
+            1e-6,
+            0.1,
+            "how near the denoised point is to a row",
+            "η",
+            log=True,
+            least=1e-12,
+            most=10,
+        ),
     ] = 1e-3,
-    margin: Annotated[float, Knob(0, 1, "share of the margin that is asked for; 0 is the nearest row", "m")] = 1.0,
+    margin: Annotated[
+        float, Knob(0, 1, "share of the margin that is asked for; 0 is the nearest row", "m")
+    ] = 1.0,
 ) -> Evidence:
     r"""Let $D(x)=\sum_jr_jx_j$, $r_j\propto e^{-|x-x_j|^2/2\sigma^2}$, be the denoiser of $n$ rows and
     $R=\max_j|x_j-x_1|$. If $|x-x_j|^2-|x-x_1|^2\ge2\sigma^2\ln\frac{(n-1)R}\eta$ for all $j\ne1$, then
@@ -115,7 +133,10 @@ def memorise_and_speciate(
     kept = np.flatnonzero(radii > 0)
     claims: list[Claim] = [_claim_copies(law, rows, radii, kept, noise, closeness, rng)]
     share = len(kept) / len(rows)
-    numbers: Numbers = {"rows with a region": Enclosure.exact(len(kept)), "median radius": float(np.median(radii))}
+    numbers: Numbers = {
+        "rows with a region": Enclosure.exact(len(kept)),
+        "median radius": float(np.median(radii)),
+    }
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_regions(rows, radii), _draw_share(squares, closeness)),
@@ -134,7 +155,9 @@ def _radii(squares: np.ndarray, sigma: float, eta: float, margin: float = 1.0) -
     n = len(squares)
     distances = np.sqrt(squares)
     widest = distances.max(1, keepdims=True)
-    least = margin * 2 * sigma**2 * np.maximum(np.log(np.maximum((n - 1) * widest / eta, 1e-300)), 0.0)
+    least = (
+        margin * 2 * sigma**2 * np.maximum(np.log(np.maximum((n - 1) * widest / eta, 1e-300)), 0.0)
+    )
     with np.errstate(all="ignore"):
         radius = (squares - least) / (2 * distances)
     np.fill_diagonal(radius, np.inf)
@@ -153,18 +176,23 @@ def _claim_copies(
     """Points on the spheres of the regions, towards the nearest other row and in random directions, denoised."""
     what = f"|D(x) − x_k| ≤ η = {eta:g} on the balls around {len(kept)} rows, largest found"
     if not len(kept):
-        return AtMost(what, Enclosure.exact(0), Enclosure.exact(eta), trivial=eta)  # of no row: it says nothing
+        # of no row: it says nothing
+        return AtMost(what, Enclosure.exact(0), Enclosure.exact(eta), trivial=eta)
     chosen = rng.choice(kept, PROBES)
     squares = law.squares(rows[chosen])
     squares[np.arange(PROBES), chosen] = np.inf
     ways = np.where(
-        rng.random((PROBES, 1)) < 0.5, rows[squares.argmin(1)] - rows[chosen], rng.normal(size=(PROBES, rows.shape[1]))
+        rng.random((PROBES, 1)) < 0.5,
+        rows[squares.argmin(1)] - rows[chosen],
+        rng.normal(size=(PROBES, rows.shape[1])),
     )
     ways /= np.linalg.norm(ways, axis=1, keepdims=True)
     x = rows[chosen] + radii[chosen, None] * ways
     found = np.linalg.norm(law.denoise(x, sigma) - rows[chosen], axis=1)
     worst = int(found.argmax())
-    witness = _check_again(rows, int(chosen[worst]), x[worst], sigma, eta) if found[worst] > eta else None
+    witness = (
+        _check_again(rows, int(chosen[worst]), x[worst], sigma, eta) if found[worst] > eta else None
+    )
     seen = Enclosure.at_least(float(found[worst]), samples=PROBES)
     return AtMost(what, seen, Enclosure.exact(eta), witness=witness)
 
@@ -180,7 +208,9 @@ def _check_again(rows: np.ndarray, k: int, x: np.ndarray, sigma: float, eta: flo
         total = sum(shares, arb(0))
         off = arb(0)
         for j, target in enumerate(points[k]):
-            denoised = sum((share * point[j] for share, point in zip(shares, points)), arb(0)) / total
+            denoised = (
+                sum((share * point[j] for share, point in zip(shares, points)), arb(0)) / total
+            )
             off += (denoised - target) * (denoised - target)  # powers of balls around 0 are NaN
     where = {"x": tuple(x.tolist())}
     return Witness(where, Enclosure.ball(off.sqrt()), Enclosure.exact(eta), "the denoiser in balls")
@@ -196,7 +226,9 @@ def _examples() -> Examples:
         shrink = (-2 * time).exp()
         variance = 1 + (arb(s) ** 2 - 1) * shrink
         gap = Enclosure.ball(arb(a) ** 2 * shrink - variance)
-    claim = Identity("a²e^(−2t) − s_t² at the time of speciation = 0", gap, Enclosure.exact(0), atol=1e-12)
+    claim = Identity(
+        "a²e^(−2t) − s_t² at the time of speciation = 0", gap, Enclosure.exact(0), atol=1e-12
+    )
     after = place_bumps(2, a, 1)
     law = mixture_of(Measure("two bumps", after, np.full(2, 0.5), s))
     bends = [_bend_at_zero(law, 0.5 * log(19 / 4) + shift) for shift in (-0.01, 0.01)]
@@ -220,7 +252,9 @@ def _bend_at_zero(law: Mixture, t: float) -> float:
 def _draw_regions(rows: np.ndarray, radii: np.ndarray) -> Regions | Points:
     """The balls around the rows, in the first two entries."""
     if rows.shape[1] == 1:
-        return Points("rows and the radii of their regions", Axis("x"), Axis("radius"), rows[:, 0], radii)
+        return Points(
+            "rows and the radii of their regions", Axis("x"), Axis("radius"), rows[:, 0], radii
+        )
     turn = np.linspace(0, 2 * np.pi, 41)
     balls = []
     for k in np.flatnonzero(radii > 0)[:200]:
@@ -243,4 +277,9 @@ def _draw_share(squares: np.ndarray, eta: float) -> Curves:
     scale = sqrt(float(np.median(squares[squares > 0]))) if (squares > 0).any() else 1.0
     sigmas = scale * np.geomspace(0.003, 1, 30)
     shares = [float((_radii(squares, float(s), eta) > 0).mean()) for s in sigmas]
-    return Curves("rows with a region", Axis("noise σ", "log"), Axis("share"), (Series("share", sigmas, shares),))
+    return Curves(
+        "rows with a region",
+        Axis("noise σ", "log"),
+        Axis("share"),
+        (Series("share", sigmas, shares),),
+    )

@@ -27,7 +27,13 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Dataset
 from ftheta.theorems.samples import independent_rows, make_pair, names_of, samples_of, two_samples
-from ftheta.transport.two_sample import Statistic, deviation_threshold, kernel_block, median_distance, permutation_test
+from ftheta.transport.two_sample import (
+    Statistic,
+    deviation_threshold,
+    kernel_block,
+    median_distance,
+    permutation_test,
+)
 
 KINDS = ("shifted normals", "four and four", "one law", "same mean")
 KERNELS = ("gaussian", "energy", "linear")
@@ -45,7 +51,9 @@ def samples(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which two samples", choices=KINDS)] = "shifted normals",
-    rows: Annotated[int, Knob(10, 1000, "rows of each sample", "n", log=True, least=2, most=10**4)] = 100,
+    rows: Annotated[
+        int, Knob(10, 1000, "rows of each sample", "n", log=True, least=2, most=10**4)
+    ] = 100,
 ) -> Dataset:
     if kind == "four and four":
         return make_pair("{0, 1, 2, 3} and {4, 5, 6, 7}", np.arange(4.0), np.arange(4.0, 8.0))
@@ -59,7 +67,10 @@ def samples(
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis("the kernel tells all laws apart", remedy="a linear kernel sees means alone: use gaussian or energy")
+@hypothesis(
+    "the kernel tells all laws apart",
+    remedy="a linear kernel sees means alone: use gaussian or energy",
+)
 def characteristic(data: Dataset, *, kernel: str) -> Finding:
     why = "e^(−|x−y|²/2h²) and −|x−y| are characteristic on all of space"
     return Finding.decide(kernel != "linear", f"{kernel} kernel", why)
@@ -70,7 +81,9 @@ def characteristic(data: Dataset, *, kernel: str) -> Finding:
     remedy="set --counting 'all relabellings'; without the +1 small p-values come too often",
 )
 def counts_itself(data: Dataset, *, counting: str) -> Finding:
-    return Finding.decide(counting == COUNTINGS[0], counting, "read off the knob", basis=Basis.EXACT)
+    return Finding.decide(
+        counting == COUNTINGS[0], counting, "read off the knob", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -82,7 +95,9 @@ def counts_itself(data: Dataset, *, counting: str) -> Finding:
     assumes=(two_samples, characteristic, counts_itself, independent_rows),
     on=samples,
     breaks_on="broken on purpose",
-    same_for_all={"P(p ≤ α) over all": "ranks are all there is of rows whose statistics have no ties"},
+    same_for_all={
+        "P(p ≤ α) over all": "ranks are all there is of rows whose statistics have no ties"
+    },
     presets={
         "textbook": {},
         "four and four": {"kind": "four and four"},
@@ -97,10 +112,18 @@ def mmd_test(
     rng: np.random.Generator,
     *,
     kernel: Annotated[str, Knob(says="kernel", symbol="k", choices=KERNELS)] = "gaussian",
-    bandwidth: Annotated[float, Knob(0, 4, "bandwidth of the kernel; 0 for the median distance", "h", most=1e6)] = 0.0,
-    permutations: Annotated[int, Knob(99, 4999, "random relabellings", "B", log=True, least=19, most=10**5)] = 999,
-    level: Annotated[float, Knob(0.01, 0.2, "level of the test", "α", log=True, least=1e-6, most=0.5)] = 0.05,
-    counting: Annotated[str, Knob(says="what a p-value counts", choices=COUNTINGS)] = "all relabellings",
+    bandwidth: Annotated[
+        float, Knob(0, 4, "bandwidth of the kernel; 0 for the median distance", "h", most=1e6)
+    ] = 0.0,
+    permutations: Annotated[
+        int, Knob(99, 4999, "random relabellings", "B", log=True, least=19, most=10**5)
+    ] = 999,
+    level: Annotated[
+        float, Knob(0.01, 0.2, "level of the test", "α", log=True, least=1e-6, most=0.5)
+    ] = 0.05,
+    counting: Annotated[
+        str, Knob(says="what a p-value counts", choices=COUNTINGS)
+    ] = "all relabellings",
 ) -> Evidence:
     r"""For $w=\frac1n$ on $x$, $-\frac1m$ on $y$ let $\mathrm{MMD}^2=w^\top Kw$. If all rows have one law, then among
     $B$ random relabellings $p=\frac{1+\#\{\mathrm{MMD}_b\ge\mathrm{MMD}\}}{1+B}$ satisfies $P(p\le\alpha)\le\alpha$ at
@@ -128,7 +151,9 @@ def mmd_test(
     verdict = "differ" if found.p_value <= level else "are not told apart"
     return Evidence(
         claims=tuple(claims),
-        charts=(_draw_null(found.null, found.statistic, threshold if kernel == "gaussian" else None),),
+        charts=(
+            _draw_null(found.null, found.statistic, threshold if kernel == "gaussian" else None),
+        ),
         numbers=numbers,
         summary=f"{first} and {second} {verdict} at level {level:g}: p = {found.p_value:.4g} from {sort} relabellings",
         examples=_examples,
@@ -163,12 +188,19 @@ def _claim_level(
 
 
 def _claim_level_of_eight(
-    pooled: np.ndarray, kernel: Statistic, h: float, level: float, counting: str, rng: np.random.Generator
+    pooled: np.ndarray,
+    kernel: Statistic,
+    h: float,
+    level: float,
+    counting: str,
+    rng: np.random.Generator,
 ) -> AtMost:
     """Eight of the pooled rows in all ways to split them in four and four: how many of them have p ≤ α?"""
     rows = pooled[rng.choice(len(pooled), EIGHT, replace=False)]
     K = kernel_block(rows, rows, kernel, h)
-    signs = np.array([[1 if i in first else -1 for i in range(EIGHT)] for first in combinations(range(EIGHT), 4)])
+    signs = np.array(
+        [[1 if i in first else -1 for i in range(EIGHT)] for first in combinations(range(EIGHT), 4)]
+    )
     values = np.einsum("bi,ij,bj->b", signs, K, signs)
     near = 1e-9 * float(np.abs(K).max())
     above = (values[None, :] >= values[:, None] - near).sum(1)
@@ -184,14 +216,28 @@ def _examples() -> Examples:
     """Closed forms: two normals, and eight numbers."""
     closed = 2 / sqrt(3) * (1 - exp(-1 / 6))
     density = lambda s, t: exp(-(s**2 + t**2) / 2) / (2 * np.pi)
-    mean = lambda shift: dblquad(lambda s, t: density(s, t) * exp(-((s - t - shift) ** 2) / 2), -9, 9, -9, 9)[0]
+    mean = lambda shift: dblquad(
+        lambda s, t: density(s, t) * exp(-((s - t - shift) ** 2) / 2), -9, 9, -9, 9
+    )[0]
     integral = 2 * mean(0.0) - 2 * mean(1.0)
     eight = permutation_test(np.arange(4.0)[:, None], np.arange(4.0, 8.0)[:, None])
     claims = (
-        Identity("MMD² of N(0, 1) and N(1, 1), h = 1", Enclosure.equal(integral), Enclosure.equal(closed), rtol=1e-7),
-        Identity("p of {0..3} against {4..7}", Enclosure.equal(eight.p_value), Enclosure.exact(Fraction(1, 35))),
+        Identity(
+            "MMD² of N(0, 1) and N(1, 1), h = 1",
+            Enclosure.equal(integral),
+            Enclosure.equal(closed),
+            rtol=1e-7,
+        ),
+        Identity(
+            "p of {0..3} against {4..7}",
+            Enclosure.equal(eight.p_value),
+            Enclosure.exact(Fraction(1, 35)),
+        ),
     )
-    return Examples(claims=claims, numbers={"MMD² of N(0,1) and N(1,1)": closed, "p of eight numbers": eight.p_value})
+    return Examples(
+        claims=claims,
+        numbers={"MMD² of N(0,1) and N(1,1)": closed, "p of eight numbers": eight.p_value},
+    )
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------
@@ -205,5 +251,10 @@ def _draw_null(null: np.ndarray, statistic: float, threshold: float | None) -> H
     if threshold is not None:
         curves.append(Series("large-deviation threshold", [threshold**2] * 2, [0.0, top], "bound"))
     return Histogram(
-        "the statistic under relabelling", Axis("wᵀKw"), Axis("relabellings"), edges, heights, tuple(curves)
+        "the statistic under relabelling",
+        Axis("wᵀKw"),
+        Axis("relabellings"),
+        edges,
+        heights,
+        tuple(curves),
     )

@@ -54,15 +54,30 @@ def generator(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which generator", choices=KINDS)] = "two modes",
-    steepness: Annotated[float, Knob(1, 50, "slope between the modes", "L", log=True, least=0.1, most=1e4)] = 5.0,
+    steepness: Annotated[
+        float, Knob(1, 50, "slope between the modes", "L", log=True, least=0.1, most=1e4)
+    ] = 5.0,
 ) -> Network:
     if kind == "discrete latent":
-        return Network("sign of the latent", lambda params, z: HALF_GAP * jnp.sign(z), {}, (1,), role="generator")
+        return Network(
+            "sign of the latent",
+            lambda params, z: HALF_GAP * jnp.sign(z),
+            {},
+            (1,),
+            role="generator",
+        )
     if kind == "random":
-        return Network.described(random_mlp(rng, (2, 16, 2), "tanh", bias=0.5), kind).with_role("generator")
+        return Network.described(random_mlp(rng, (2, 16, 2), "tanh", bias=0.5), kind).with_role(
+            "generator"
+        )
     slope = steepness / HALF_GAP
-    layers = (Dense(np.array([[slope]]), np.zeros(1), "tanh"), Dense(np.array([[HALF_GAP]]), np.zeros(1)))
-    return Network.described(Description(layers), f"z ↦ {HALF_GAP:g} tanh({slope:.4g}z)").with_role("generator")
+    layers = (
+        Dense(np.array([[slope]]), np.zeros(1), "tanh"),
+        Dense(np.array([[HALF_GAP]]), np.zeros(1)),
+    )
+    return Network.described(Description(layers), f"z ↦ {HALF_GAP:g} tanh({slope:.4g}z)").with_role(
+        "generator"
+    )
 
 
 @lru_cache(maxsize=4)
@@ -85,7 +100,9 @@ def is_lipschitz(net: Network) -> Finding:
     if inf == L:
         return Finding.failed("no Lipschitz constant is known")
     return Finding.proved(
-        f"L ≤ {L:.6g}", "norms of layers or of Jacobians, rounded outward", Enclosure.at_most(L, Basis.EXACT)
+        f"L ≤ {L:.6g}",
+        "norms of layers or of Jacobians, rounded outward",
+        Enclosure.at_most(L, Basis.EXACT),
     )
 
 
@@ -133,7 +150,9 @@ def modes_need_steepness(
     chosen, fresh = along[:samples], along[samples:]
     claims, gaps, bounds = _compare(chosen, fresh, L)
     claims += _claim_jump(net, L)
-    widest = int(np.argmax([g / max(b, 1e-300) if np.isfinite(b) else 0.0 for g, b in zip(gaps, bounds)]))
+    widest = int(
+        np.argmax([g / max(b, 1e-300) if np.isfinite(b) else 0.0 for g, b in zip(gaps, bounds)])
+    )
     said = "L ≤" if known.basis is Basis.EXACT else "largest gradient found"
     return Evidence(
         claims=tuple(claims),
@@ -148,7 +167,9 @@ def modes_need_steepness(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def _compare(chosen: np.ndarray, fresh: np.ndarray, L: float) -> tuple[list[Claim], list[float], list[float]]:
+def _compare(
+    chosen: np.ndarray, fresh: np.ndarray, L: float
+) -> tuple[list[Claim], list[float], list[float]]:
     """Half-spaces that hold a share of one half of the outputs each, with their masses from the other half."""
     confidence = 1 - (1 - CONFIDENCE) / (2 * len(SHARES))
     claims: list[Claim] = []
@@ -160,9 +181,15 @@ def _compare(chosen: np.ndarray, fresh: np.ndarray, L: float) -> tuple[list[Clai
         b = binomial_interval(int((fresh >= high).sum()), len(fresh), confidence)
         gap = max(float(high - low), 0.0)
         most = _allowed(a.lo, b.lo, L)
-        right = Enclosure(_allowed(a.hi, b.hi, L), most, Basis.SAMPLED, len(fresh), 2 * confidence - 1)
+        right = Enclosure(
+            _allowed(a.hi, b.hi, L), most, Basis.SAMPLED, len(fresh), 2 * confidence - 1
+        )
         claims.append(
-            AtMost(f"distance of two modes with {share:g} each ≤ −L(Φ⁻¹(a) + Φ⁻¹(b))", Enclosure.exact(gap), right)
+            AtMost(
+                f"distance of two modes with {share:g} each ≤ −L(Φ⁻¹(a) + Φ⁻¹(b))",
+                Enclosure.exact(gap),
+                right,
+            )
         )
         gaps.append(gap)
         bounds.append(most)
@@ -180,7 +207,10 @@ def _claim_jump(net: Network, L: float) -> list[Claim]:
     """One latent and one output: latents beyond ±JUMP, enclosed, against what the bound allows for their masses."""
     if net.input_shape != (1,) or net.output_shape != (1,):
         return []
-    sides = [enclose(partial(net.apply, net.params), Interval(np.array([lo]), np.array([hi]))) for lo, hi in TAILS]
+    sides = [
+        enclose(partial(net.apply, net.params), Interval(np.array([lo]), np.array([hi])))
+        for lo, hi in TAILS
+    ]
     left, right = sides
     if left is None or right is None:
         return []
@@ -210,7 +240,11 @@ def _examples() -> Examples:
         mixture = arb(8).exp() / 2  # φ(0)/p(0) of ½N(−2, ¼) + ½N(2, ¼)
         reach = -10 * _inverse_normal((1 - between) / 2)
     claims = (
-        Identity("L = 5: the mass between is such that modes are 3 apart", Enclosure.ball(reach), Enclosure.exact(3)),
+        Identity(
+            "L = 5: the mass between is such that modes are 3 apart",
+            Enclosure.ball(reach),
+            Enclosure.exact(3),
+        ),
     )
     numbers = {
         "L for two modes of 0.495, 3 apart": Enclosure.ball(needed),
@@ -227,10 +261,15 @@ def _draw_gaps(gaps: list[float], bounds: list[float]) -> Curves:
     shown = [b if np.isfinite(b) else np.nan for b in bounds]
     kept = [k for k, b in enumerate(shown) if np.isfinite(b)]
     at = [SHARES[k] for k in kept]
-    lines = (Series("distance", SHARES, gaps), Series("bound", at, [shown[k] for k in kept], "bound"))
+    lines = (
+        Series("distance", SHARES, gaps),
+        Series("bound", at, [shown[k] for k in kept], "bound"),
+    )
     return Curves("distance of two modes", Axis("mass of each"), Axis("distance"), lines)
 
 
 def _draw_outputs(along: np.ndarray) -> Histogram:
     heights, edges = np.histogram(along, 80, density=True)
-    return Histogram("outputs along their widest direction", Axis("projection"), Axis("density"), edges, heights)
+    return Histogram(
+        "outputs along their widest direction", Axis("projection"), Axis("density"), edges, heights
+    )

@@ -49,13 +49,21 @@ def bumps(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 4, "number of bumps", "k", most=64)] = 1,
-    separation: Annotated[float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)] = 1.0,
+    separation: Annotated[
+        float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)
+    ] = 1.0,
     spread: Annotated[
-        float, Knob(0.1, 2, "standard deviation of each bump; 0 is discrete data", "s", least=0, most=100)
+        float,
+        Knob(0.1, 2, "standard deviation of each bump; 0 is discrete data", "s", least=0, most=100),
     ] = 0.5,
 ) -> Measure:
     atoms = place_bumps(components, separation, 1)
-    return Measure(f"{components} bumps of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
+    return Measure(
+        f"{components} bumps of spread {spread:g}",
+        atoms,
+        np.full(components, 1 / components),
+        spread,
+    )
 
 
 @hypothesis("each step begins at the level where the one before it ended", remedy="set --shift 0")
@@ -89,9 +97,15 @@ def sampler_orders(
     measure: Measure,
     rng: np.random.Generator,
     *,
-    steps: Annotated[int, Knob(4, 100, "steps of Euler's and Heun's method", "n", log=True, least=2, most=1000)] = 18,
-    ddim_steps: Annotated[int, Knob(5, 500, "steps of DDIM", "m", log=True, least=1, most=1000)] = 50,
-    shift: Annotated[int, Knob(0, 5, "indices by which DDIM's previous step is wrong", "δ", most=100)] = 0,
+    steps: Annotated[
+        int, Knob(4, 100, "steps of Euler's and Heun's method", "n", log=True, least=2, most=1000)
+    ] = 18,
+    ddim_steps: Annotated[
+        int, Knob(5, 500, "steps of DDIM", "m", log=True, least=1, most=1000)
+    ] = 50,
+    shift: Annotated[
+        int, Knob(0, 5, "indices by which DDIM's previous step is wrong", "δ", most=100)
+    ] = 0,
 ) -> Evidence:
     r"""Let $D(x,\sigma)=\mathbb E[x_0\mid x_0+\sigma\xi=x]$. The flow $\frac{dx}{d\sigma}=\frac{x-D(x,\sigma)}\sigma$
     carries the law of $x_0+\sigma\xi$ down to that of $x_0$; Euler's method errs by $O(n^{-1})$, Heun's by $O(n^{-2})$.
@@ -111,7 +125,9 @@ def sampler_orders(
         claims += _compare_with_products(law, levels, factors)
     sizes, errors = _measure_errors(law, rng)
     for name, order in (("Euler", 1.0), ("Heun", 2.0)):
-        claims += observed_order(f"error of {name}'s method is O(n^−{order:g})", order, sizes, errors[name], slack=0.3)
+        claims += observed_order(
+            f"error of {name}'s method is O(n^−{order:g})", order, sizes, errors[name], slack=0.3
+        )
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_errors(sizes, errors), _draw_levels(levels, noise_levels(visited[:-1]))),
@@ -124,12 +140,18 @@ def sampler_orders(
 # ---- mathematics -----------------------------------------------------------------------------------------------------
 
 
-def _equate_ddim(law: Mixture, visited: np.ndarray, alphas: np.ndarray, shift: int, rng: np.random.Generator) -> Claim:
+def _equate_ddim(
+    law: Mixture, visited: np.ndarray, alphas: np.ndarray, shift: int, rng: np.random.Generator
+) -> Claim:
     """DDIM against Euler's method down its noise levels, from one starting point per coordinate and sign."""
     start = rng.normal(size=(POINTS, law.atoms.shape[1]))
-    by_euler = sample_euler(law.denoise, start / sqrt(visited[0]), np.append(noise_levels(visited[:-1]), 0.0))
+    by_euler = sample_euler(
+        law.denoise, start / sqrt(visited[0]), np.append(noise_levels(visited[:-1]), 0.0)
+    )
     by_ddim = (
-        sample_ddim(law.denoise, start, visited) if shift == 0 else _shifted_ddim(law, start, visited, alphas, shift)
+        sample_ddim(law.denoise, start, visited)
+        if shift == 0
+        else _shifted_ddim(law, start, visited, alphas, shift)
     )
     worst = np.unravel_index(int(np.abs(by_ddim - by_euler).argmax()), start.shape)
     one = float(by_ddim[worst])
@@ -148,7 +170,9 @@ def _shifted_ends(visited: np.ndarray, alphas: np.ndarray, shift: int) -> np.nda
     return np.append(alphas[np.maximum(where - shift, 0)], 1.0)
 
 
-def _shifted_ddim(law: Mixture, x: np.ndarray, visited: np.ndarray, alphas: np.ndarray, shift: int) -> np.ndarray:
+def _shifted_ddim(
+    law: Mixture, x: np.ndarray, visited: np.ndarray, alphas: np.ndarray, shift: int
+) -> np.ndarray:
     for now, then in zip(visited[:-1], _shifted_ends(visited, alphas, shift)):
         x = sample_ddim(law.denoise, x, np.array([now, then]))
     return x
@@ -158,8 +182,15 @@ def _shift_witness(law: Mixture, visited: np.ndarray, alphas: np.ndarray, shift:
     """Both methods in balls from the point 1 away from where the mean goes, on one bump: two products that differ."""
     with ctx.workprec(BITS):
         right = _ddim_factor(law, list(pairwise(visited.tolist())))
-        wrong = _ddim_factor(law, list(zip(visited[:-1].tolist(), _shifted_ends(visited, alphas, shift).tolist())))
-    return Witness({"deviation": 1.0}, Enclosure.ball(wrong), Enclosure.ball(right), "products of the steps in balls")
+        wrong = _ddim_factor(
+            law, list(zip(visited[:-1].tolist(), _shifted_ends(visited, alphas, shift).tolist()))
+        )
+    return Witness(
+        {"deviation": 1.0},
+        Enclosure.ball(wrong),
+        Enclosure.ball(right),
+        "products of the steps in balls",
+    )
 
 
 def _gain(law: Mixture, sigma: arb) -> arb:
@@ -225,12 +256,16 @@ def _multiply_steps(
             "deviation, Heun ÷ data": Enclosure.ball(start * heun),
             "variance, DDIM": Enclosure.ball(ddim**2),
             "variance, DDPM with β": Enclosure.ball(_ddpm_variance(law, schedule, posterior=False)),
-            "variance, DDPM with posterior variance": Enclosure.ball(_ddpm_variance(law, schedule, posterior=True)),
+            "variance, DDPM with posterior variance": Enclosure.ball(
+                _ddpm_variance(law, schedule, posterior=True)
+            ),
         }
     return {"Euler": euler, "Heun": heun}, numbers
 
 
-def _compare_with_products(law: Mixture, levels: np.ndarray, factors: dict[str, arb]) -> list[Claim]:
+def _compare_with_products(
+    law: Mixture, levels: np.ndarray, factors: dict[str, arb]
+) -> list[Claim]:
     """What the samplers make of a deviation of one bump, beside the closed product."""
     mean = law.atoms[0]
     away = np.zeros((1, len(mean)))
@@ -241,12 +276,19 @@ def _compare_with_products(law: Mixture, levels: np.ndarray, factors: dict[str, 
         what = f"{name}'s method on a deviation σ_max = the product of its steps"
         expected = Enclosure.ball(factors[name]) * Enclosure.exact(Fraction(float(levels[0])))
         claims.append(
-            Identity(what, Enclosure.equal(float(moved[0, 0])), expected, atol=1e-9 * float(np.abs(mean).max() + 1))
+            Identity(
+                what,
+                Enclosure.equal(float(moved[0, 0])),
+                expected,
+                atol=1e-9 * float(np.abs(mean).max() + 1),
+            )
         )
     return claims
 
 
-def _measure_errors(law: Mixture, rng: np.random.Generator) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def _measure_errors(
+    law: Mixture, rng: np.random.Generator
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The change of the outputs when the steps are doubled, in root mean square over a few starting points.
 
     The levels end above 0, where the flow of discrete data would end."""
@@ -256,7 +298,9 @@ def _measure_errors(law: Mixture, rng: np.random.Generator) -> tuple[np.ndarray,
     start = karras_levels(2)[0] * rng.normal(size=(POINTS, d))
     errors = {}
     for name, sample in (("Euler", sample_euler), ("Heun", sample_heun)):
-        ends = [sample(law.denoise, start, karras_levels(int(k))[:-1]) for k in (*sizes, 2 * finest)]
+        ends = [
+            sample(law.denoise, start, karras_levels(int(k))[:-1]) for k in (*sizes, 2 * finest)
+        ]
         errors[name] = np.array([sqrt(float(((a - b) ** 2).mean())) for a, b in pairwise(ends)])
     return sizes, errors
 
@@ -277,11 +321,15 @@ def _draw_errors(sizes: np.ndarray, errors: dict[str, np.ndarray]) -> Curves:
     shown = {name: np.maximum(e, 1e-16) for name, e in errors.items()}
     lines = [Series(name, sizes, e) for name, e in shown.items()]
     slopes = [
-        Series(f"n^−{order}", sizes, shown[name][0] * (sizes / sizes[0]) ** -float(order), "reference")
+        Series(
+            f"n^−{order}", sizes, shown[name][0] * (sizes / sizes[0]) ** -float(order), "reference"
+        )
         for name, order in (("Euler", 1), ("Heun", 2))
     ]
     x = Axis("steps n", "log")
-    return Curves("change when the steps are doubled", x, Axis("root mean square", "log"), (*lines, *slopes))
+    return Curves(
+        "change when the steps are doubled", x, Axis("root mean square", "log"), (*lines, *slopes)
+    )
 
 
 def _draw_levels(levels: np.ndarray, of_ddim: np.ndarray) -> Curves:

@@ -42,12 +42,21 @@ def data_points(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 8, "number of points or bumps", "k", most=64)] = 2,
-    separation: Annotated[float, Knob(0, 4, "distance of the outer ones from 0", "a", most=100)] = 1.0,
-    spread: Annotated[float, Knob(0, 2, "standard deviation of each; 0 is discrete data", "s", most=100)] = 0.0,
+    separation: Annotated[
+        float, Knob(0, 4, "distance of the outer ones from 0", "a", most=100)
+    ] = 1.0,
+    spread: Annotated[
+        float, Knob(0, 2, "standard deviation of each; 0 is discrete data", "s", most=100)
+    ] = 0.0,
     dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
 ) -> Measure:
     atoms = place_bumps(components, separation, dimension)
-    return Measure(f"{components} points of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
+    return Measure(
+        f"{components} points of spread {spread:g}",
+        atoms,
+        np.full(components, 1 / components),
+        spread,
+    )
 
 
 @hypothesis(
@@ -89,9 +98,12 @@ def score_matching(
         float, Knob(0.05, 5, "standard deviation of the noise", "σ", log=True, least=1e-3, most=1e3)
     ] = 1.0,
     time: Annotated[
-        float, Knob(0.01, 3, "time at which a network is judged", "t", log=True, least=1e-6, most=20)
+        float,
+        Knob(0.01, 3, "time at which a network is judged", "t", log=True, least=1e-6, most=20),
     ] = 0.3,
-    window: Annotated[float, Knob(0, 5, "the losses of |x| up to here alone; 0 for all of space", "R", most=100)] = 0.0,
+    window: Annotated[
+        float, Knob(0, 5, "the losses of |x| up to here alone; 0 for all of space", "R", most=100)
+    ] = 0.0,
 ) -> Evidence:
     r"""Let $x=x_0+\sigma\xi$ have the density $p_\sigma$. For every $u$ the losses $\mathbb E|u+\xi/\sigma|^2$
     (denoising), $\mathbb E|u-\nabla\log p_\sigma|^2$ (explicit) and $\mathbb E\big[|u|^2+2\,\mathrm{div}\,u\big]$
@@ -152,11 +164,27 @@ def _enclose_floor(law: Mixture, sigma: float) -> tuple[list[Claim], Numbers]:
         floor = mmse / s2**2
         claims: list[Claim] = [
             Identity(f"mmse/σ⁴ = 1/σ² − J at σ = {sigma:g}", _ball(floor), _ball(1 / s2 - fisher)),
-            Identity("denoising − explicit loss = mmse/σ⁴", _ball(denoising - explicit), _ball(floor), atol=1e-12),
-            Identity("explicit − implicit loss = J", _ball(explicit - implicit), _ball(fisher), atol=1e-12),
-            AtMost("mmse/σ⁴ ≤ denoising loss of the Gaussian score", _ball(floor), _ball(denoising)),
+            Identity(
+                "denoising − explicit loss = mmse/σ⁴",
+                _ball(denoising - explicit),
+                _ball(floor),
+                atol=1e-12,
+            ),
+            Identity(
+                "explicit − implicit loss = J",
+                _ball(explicit - implicit),
+                _ball(fisher),
+                atol=1e-12,
+            ),
+            AtMost(
+                "mmse/σ⁴ ≤ denoising loss of the Gaussian score", _ball(floor), _ball(denoising)
+            ),
         ]
-        numbers: Numbers = {"mmse": _ball(mmse), "Fisher information": _ball(fisher), "least loss": _ball(floor)}
+        numbers: Numbers = {
+            "mmse": _ball(mmse),
+            "Fisher information": _ball(fisher),
+            "least loss": _ball(floor),
+        }
     return claims, numbers
 
 
@@ -171,8 +199,12 @@ def _claim_parts(law: Mixture, sigma: float, window: float) -> Claim:
             left = noised.mean(lambda x: x * noised.score(x), growth)
             return Identity("E[x (log p)′(x)] = −1", _ball(left), Enclosure.exact(-1), atol=1e-12)
         inside = acb.integral(lambda x, _: noised.density(x), -window, window).real
-        left = acb.integral(lambda x, _: x * noised.score(x) * noised.density(x), -window, window).real
-    return Identity(f"E[x (log p)′(x)] = −1, over |x| ≤ {window:g}", _ball(left / inside), Enclosure.exact(-1))
+        left = acb.integral(
+            lambda x, _: x * noised.score(x) * noised.density(x), -window, window
+        ).real
+    return Identity(
+        f"E[x (log p)′(x)] = −1, over |x| ≤ {window:g}", _ball(left / inside), Enclosure.exact(-1)
+    )
 
 
 def _ball(x: arb) -> Enclosure:
@@ -183,7 +215,9 @@ def information(law: Mixture, sigma: float) -> Enclosure:
     r"""$I(x_0;x)=h(p_\sigma)-h(\mathcal N(0,\sigma^2))$ of discrete data on the line, in float64 by the trapezoidal
     rule."""
     noised = law.add_noise(sigma)
-    x = np.linspace(law.atoms.min() - 12 * sigma, law.atoms.max() + 12 * sigma, _grid_size(law, sigma))
+    x = np.linspace(
+        law.atoms.min() - 12 * sigma, law.atoms.max() + 12 * sigma, _grid_size(law, sigma)
+    )
     log_p = noised.log_density(x[:, None])
     entropy = -float(np.exp(log_p) @ log_p) * float(x[1] - x[0])
     return Enclosure.equal(entropy - 0.5 * np.log(2 * pi * sigma**2) - 0.5)
@@ -197,7 +231,9 @@ def _grid_size(law: Mixture, sigma: float) -> int:
 def _mmse(law: Mixture, sigma: float) -> float:
     """The error of the best denoiser, in float64."""
     noised = law.add_noise(sigma)
-    x = np.linspace(law.atoms.min() - 12 * sigma, law.atoms.max() + 12 * sigma, _grid_size(law, sigma))
+    x = np.linspace(
+        law.atoms.min() - 12 * sigma, law.atoms.max() + 12 * sigma, _grid_size(law, sigma)
+    )
     density = np.exp(noised.log_density(x[:, None]))
     return float(density @ noised.scatter(x[:, None])) * float(x[1] - x[0])
 
@@ -209,13 +245,16 @@ def _claim_information(law: Mixture, sigma: float) -> Claim:
     values = [_mmse(law, 1 / r) * 2 * r for r in root]
     integral = float(weights @ values) / (2 * sigma)
     sides = (Enclosure.equal(integral / 2), information(law, sigma))
-    return Identity("½ ∫ mmse d snr = I(x₀; x)", *sides, rtol=1e-7, atol=1e-12)  # the information is a difference
+    # the information is a difference
+    return Identity("½ ∫ mmse d snr = I(x₀; x)", *sides, rtol=1e-7, atol=1e-12)
 
 
 # ---- elsewhere, from draws -------------------------------------------------------------------------------------------
 
 
-def _sample_floor(law: Mixture, sigma: float, rng: np.random.Generator) -> tuple[list[Claim], Numbers]:
+def _sample_floor(
+    law: Mixture, sigma: float, rng: np.random.Generator
+) -> tuple[list[Claim], Numbers]:
     """The floor from draws: the error of the best denoiser beside the size of the score."""
     n = _affordable(law)
     d = law.atoms.shape[1]
@@ -228,7 +267,9 @@ def _sample_floor(law: Mixture, sigma: float, rng: np.random.Generator) -> tuple
     fisher = mean((score**2).sum(1))
     scale = Enclosure.exact(sigma) * Enclosure.exact(sigma)
     floor = error / (scale * scale)
-    claim = Identity(f"mmse/σ⁴ = d/σ² − J at σ = {sigma:g}", floor, Enclosure.exact(d) / scale - fisher)
+    claim = Identity(
+        f"mmse/σ⁴ = d/σ² − J at σ = {sigma:g}", floor, Enclosure.exact(d) / scale - fisher
+    )
     return [claim], {"mmse": error, "Fisher information": fisher, "least loss": floor}
 
 
@@ -255,9 +296,16 @@ def _judge_network(net: Network, rng: np.random.Generator, time: float) -> Evide
     above = mean(excess)
     claims = (
         AtMost(f"least denoising loss ≤ loss of the network at t = {time:g}", floor, loss),
-        Identity("loss − least loss − E|s − ∇log p|²", mean(losses - least - excess), Enclosure.exact(0)),
+        Identity(
+            "loss − least loss − E|s − ∇log p|²", mean(losses - least - excess), Enclosure.exact(0)
+        ),
     )
-    numbers: Numbers = {"loss": loss, "least loss": floor, "excess loss": above, "curl": _curl(net, x[:8], time)}
+    numbers: Numbers = {
+        "loss": loss,
+        "least loss": floor,
+        "excess loss": above,
+        "curl": _curl(net, x[:8], time),
+    }
     share = above.middle / max(float((true**2).sum(1).mean()), 1e-300)
     return Evidence(
         claims=claims,
@@ -289,7 +337,13 @@ def _examples() -> Examples:
         explicit = Enclosure.exact(0) + Enclosure.exact(c * c) / 3
         implicit = explicit + 2 * c
         edge = Enclosure.exact(-2 * c)
-        claims.append(Identity(f"uniform law, u = {c}x: explicit − implicit loss = −2[u]₀¹", explicit - implicit, edge))
+        claims.append(
+            Identity(
+                f"uniform law, u = {c}x: explicit − implicit loss = −2[u]₀¹",
+                explicit - implicit,
+                edge,
+            )
+        )
     return Examples(claims=tuple(claims))
 
 
@@ -304,7 +358,10 @@ def _draw_floor(law: Mixture, rng: np.random.Generator) -> Curves:
         fisher.append(float((law.add_noise(sigma).score(x + sigma * xi) ** 2).sum(1).mean()))
     nothing = d / sigmas**2
     floor = np.maximum(nothing - np.array(fisher), 1e-12)
-    lines = (Series("of the score 0", sigmas, nothing * sigmas**2), Series("least", sigmas, floor * sigmas**2, "bound"))
+    lines = (
+        Series("of the score 0", sigmas, nothing * sigmas**2),
+        Series("least", sigmas, floor * sigmas**2, "bound"),
+    )
     return Curves("denoising loss × σ²", Axis("noise σ", "log"), Axis("loss × σ²"), lines)
 
 
@@ -320,4 +377,6 @@ def _draw_network(net: Network, law: Mixture, rng: np.random.Generator) -> Curve
         found.append(float(((scale * values_at(net, x, t) + noise) ** 2).sum(1).mean()))
         floor.append(float(((scale * law.after(t).score(x) + noise) ** 2).sum(1).mean()))
     lines = (Series("network", times, found), Series("least", times, floor, "bound"))
-    return Curves("denoising loss × noise variance", Axis("time t", "log"), Axis("loss × (1 − e^−2t)"), lines)
+    return Curves(
+        "denoising loss × noise variance", Axis("time t", "log"), Axis("loss × (1 − e^−2t)"), lines
+    )

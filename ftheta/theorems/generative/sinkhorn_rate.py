@@ -42,15 +42,21 @@ def samples(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which two samples", choices=KINDS)] = "two points",
-    rows: Annotated[int, Knob(5, 200, "rows of each sample", "n", log=True, least=2, most=300)] = 40,
+    rows: Annotated[
+        int, Knob(5, 200, "rows of each sample", "n", log=True, least=2, most=300)
+    ] = 40,
 ) -> Dataset:
     if kind == "two points":
         return make_pair(
-            "two points with masses (.3, .7) and (.6, .4)", np.repeat([0.0, 1], [3, 7]), np.repeat([0.0, 1], [6, 4])
+            "two points with masses (.3, .7) and (.6, .4)",
+            np.repeat([0.0, 1], [3, 7]),
+            np.repeat([0.0, 1], [6, 4]),
         )
     if kind == "line":
         return make_pair("uniform draws of the line", rng.random(rows), rng.random(rows))
-    return make_pair("two clouds of the plane", rng.normal(size=(rows, 2)), rng.normal(size=(rows, 2)) + 0.5)
+    return make_pair(
+        "two clouds of the plane", rng.normal(size=(rows, 2)), rng.normal(size=(rows, 2)) + 0.5
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +82,17 @@ def _set_up(data: Dataset, epsilon: float, unit: str) -> _Setting:
         sides.append((points[:MOST], counts[:MOST] / counts[:MOST].sum()))
     (x, a), (y, b) = sides
     C = ((x[:, None] - y) ** 2).sum(-1)
-    return _Setting(C, a, b, epsilon * (float(np.median(C)) or 1.0 if unit == "median cost" else 1.0))
+    return _Setting(
+        C, a, b, epsilon * (float(np.median(C)) or 1.0 if unit == "median cost" else 1.0)
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
 @hypothesis(
-    "no entry of $e^{-C/\\varepsilon}$ underflows to zero", remedy="larger ε; ft.transport works with logarithms there"
+    "no entry of $e^{-C/\\varepsilon}$ underflows to zero",
+    remedy="larger ε; ft.transport works with logarithms there",
 )
 def positive_kernel(data: Dataset, *, epsilon: float, unit: str) -> Finding:
     if split_samples(data) is None:
@@ -91,7 +100,10 @@ def positive_kernel(data: Dataset, *, epsilon: float, unit: str) -> Finding:
     setting = _set_up(data, epsilon, unit)
     smallest = float(np.exp(-setting.C.max() / setting.epsilon))
     return Finding.decide(
-        smallest > 0, f"smallest entry {smallest:.3g}", "every entry is evaluated", Enclosure.equal(smallest)
+        smallest > 0,
+        f"smallest entry {smallest:.3g}",
+        "every entry is evaluated",
+        Enclosure.equal(smallest),
     )
 
 
@@ -116,9 +128,13 @@ def sinkhorn_rate(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    epsilon: Annotated[float, Knob(0.02, 5, "entropic penalty", "ε", log=True, least=1e-6, most=1e6)] = 0.5,
+    epsilon: Annotated[
+        float, Knob(0.02, 5, "entropic penalty", "ε", log=True, least=1e-6, most=1e6)
+    ] = 0.5,
     unit: Annotated[str, Knob(says="unit of ε", choices=("cost", "median cost"))] = "cost",
-    steps: Annotated[int, Knob(5, 200, "iterations that are looked at", "ℓ", log=True, most=2000)] = 60,
+    steps: Annotated[
+        int, Knob(5, 200, "iterations that are looked at", "ℓ", log=True, most=2000)
+    ] = 60,
 ) -> Evidence:
     r"""Let $u^k$, $v^k$ be Sinkhorn's scalings of $K=e^{-C/\varepsilon}$,
     $P^k=\operatorname{diag}(u^k)K\operatorname{diag}(v^k)$ after each update of $v$, and
@@ -132,7 +148,9 @@ def sinkhorn_rate(
     run = _iterate(setting, steps)
     bound = tanh(setting.diameter / 4) ** 2
     optimum = run.optimum
-    value = float((setting.C * optimum).sum()) + setting.epsilon * _divergence(optimum, np.outer(setting.a, setting.b))
+    value = float((setting.C * optimum).sum()) + setting.epsilon * _divergence(
+        optimum, np.outer(setting.a, setting.b)
+    )
     needed = log(1e-6) / log(run.rate) if 0 < run.rate < 1 else 1.0
     return Evidence(
         claims=(*_claims(run, bound), _claim_marginals(setting, run)),
@@ -184,7 +202,12 @@ def _iterate(setting: _Setting, steps: int) -> _Run:
         np.array([_divergence(setting.a, plan.sum(1)) for plan in plans]),
         _divergence(optimum, plans[0]),
         optimum,
-        float(np.linalg.svd(optimum / np.sqrt(np.outer(setting.a, setting.b)), compute_uv=False)[1:2].sum() ** 2),
+        float(
+            np.linalg.svd(optimum / np.sqrt(np.outer(setting.a, setting.b)), compute_uv=False)[
+                1:2
+            ].sum()
+            ** 2
+        ),
         _hilbert(last, iterates[-2]),
     )
 
@@ -218,17 +241,38 @@ def _claims(run: _Run, bound: float) -> list[Claim]:
     if len(ratios):
         what = f"largest d_H(uᵏ⁺¹, u*) / d_H(uᵏ, u*) of {len(ratios)} iterations"
         claims.append(
-            AtMost(what, Enclosure.equal(float(ratios.max())), Enclosure.equal(bound), trivial=1.0, rtol=1e-6)
+            AtMost(
+                what,
+                Enclosure.equal(float(ratios.max())),
+                Enclosure.equal(bound),
+                trivial=1.0,
+                rtol=1e-6,
+            )
         )
         values = tuple(Enclosure.equal(float(r)) for r in ratios)
         scales = tuple(float(k + 1) for k in np.flatnonzero(pairs))
         within = max(0.05, 0.2 * run.rate)
-        claims.append(Converges("d_H(uᵏ⁺¹, u*) / d_H(uᵏ, u*) → σ₂²", Enclosure.equal(run.rate), values, scales, within))
+        claims.append(
+            Converges(
+                "d_H(uᵏ⁺¹, u*) / d_H(uᵏ, u*) → σ₂²",
+                Enclosure.equal(run.rate),
+                values,
+                scales,
+                within,
+            )
+        )
     best = np.minimum.accumulate(run.divergences)
     counts = np.arange(1, len(best) + 1)
     k = int((best * counts).argmax())
     what = f"ℓ · min KL(a‖Pᵏ1) ≤ KL(P*‖P⁰), worst of {len(best)} numbers ℓ (ℓ = {k + 1})"
-    claims.append(AtMost(what, Enclosure.equal(float(best[k] * counts[k])), Enclosure.equal(run.start), atol=1e-13))
+    claims.append(
+        AtMost(
+            what,
+            Enclosure.equal(float(best[k] * counts[k])),
+            Enclosure.equal(run.start),
+            atol=1e-13,
+        )
+    )
     return claims
 
 
@@ -255,7 +299,10 @@ def _enclose_marginals(K: np.ndarray, setting: _Setting) -> Enclosure:
             v = [mass / _dot(column, u) for mass, column in zip(b, columns)]
             plan_rows = [p * _dot(row, v) for p, row in zip(u, rows)]
             u = [mass / _dot(row, v) for mass, row in zip(a, rows)]
-        off = max((abs(total - mass) for total, mass in zip(plan_rows, a)), key=lambda ball: float(ball.mid()))
+        off = max(
+            (abs(total - mass) for total, mass in zip(plan_rows, a)),
+            key=lambda ball: float(ball.mid()),
+        )
         return Enclosure.ball(off)
 
 
@@ -278,9 +325,17 @@ def _draw_errors(run: _Run, bound: float) -> Curves:
         Series("contraction bound", k, np.maximum(first * bound**k, 1e-16), "bound"),
         Series("asymptotic rate σ₂²", k, np.clip(asymptote, 1e-16, 1e3 * first), "reference"),
         Series("KL(P*‖P⁰)/ℓ", k[1:], run.start / k[1:], "other"),
-        Series("min KL(a‖Pᵏ1)", k, np.maximum(np.minimum.accumulate(run.divergences), 1e-17), "other", "points"),
+        Series(
+            "min KL(a‖Pᵏ1)",
+            k,
+            np.maximum(np.minimum.accumulate(run.divergences), 1e-17),
+            "other",
+            "points",
+        ),
     )
-    return Curves("convergence of Sinkhorn's iteration", Axis("iteration"), Axis("error", "log"), series)
+    return Curves(
+        "convergence of Sinkhorn's iteration", Axis("iteration"), Axis("error", "log"), series
+    )
 
 
 def _tabulate(run: _Run) -> Table:

@@ -37,7 +37,15 @@ def two_clouds(
     rng: np.random.Generator,
     *,
     tilt: Annotated[
-        float, Knob(-1.5, 1.5, "covariance of the two coordinates of the first cloud", "c", least=-1.9, most=1.9)
+        float,
+        Knob(
+            -1.5,
+            1.5,
+            "covariance of the two coordinates of the first cloud",
+            "c",
+            least=-1.9,
+            most=1.9,
+        ),
     ] = 1.0,
     flat: Annotated[bool, Knob(says="the first cloud lies on a line")] = False,
 ) -> Dataset:
@@ -76,7 +84,9 @@ def two_full_clouds(data: Dataset) -> Finding:
         values = np.linalg.eigvalsh(np.cov(rows.T, bias=True).reshape(d, d))
         least.append(float(values[0]) / max(float(values[-1]), 1e-300))
     note = f"least ÷ largest variance: {least[0]:.3g} and {least[1]:.3g}"
-    return Finding.decide(min(least) > 1e-10, note, "eigenvalues of the covariances", Enclosure.equal(min(least)))
+    return Finding.decide(
+        min(least) > 1e-10, note, "eigenvalues of the covariances", Enclosure.equal(min(least))
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -123,16 +133,29 @@ def straight_is_not_optimal(data: Dataset, rng: np.random.Generator) -> Evidence
     size = float(np.abs(S1).max())
     miss = float(np.abs(M @ S0 @ M.T - S1).max())
     claims: list[Claim] = [
-        Identity("largest entry of MΣ₀Mᵀ − Σ₁", Enclosure.equal(miss), Enclosure.exact(0), atol=1e-8 * size),
+        Identity(
+            "largest entry of MΣ₀Mᵀ − Σ₁",
+            Enclosure.equal(miss),
+            Enclosure.exact(0),
+            atol=1e-8 * size,
+        ),
         _claim_end(S0, S1, M),
         _claim_order(first, second, optimal, cost),
         AtMost("cost of the rectified flow ≤ cost of the independent coupling", cost, apart),
     ]
     if d == 2:
         claims.append(_claim_volume(areas[0], areas[1], M))
-    numbers: Numbers = {"cost of the rectified flow": cost, "W₂²": optimal, "cost of the independent coupling": apart}
+    numbers: Numbers = {
+        "cost of the rectified flow": cost,
+        "W₂²": optimal,
+        "cost of the independent coupling": apart,
+    }
     commutator = float(np.linalg.norm(S0 @ S1 - S1 @ S0))
-    printed = (Identity("cost of the rectified flow = W₂²", cost, optimal),) if commutator > 1e-6 * size else ()
+    printed = (
+        (Identity("cost of the rectified flow = W₂²", cost, optimal),)
+        if commutator > 1e-6 * size
+        else ()
+    )
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_paths(S0, S1, M),),
@@ -208,16 +231,26 @@ def _exact_moments(rows: np.ndarray) -> tuple[list[Fraction], list[list[Fraction
     n = len(exact)
     mean = [sum((row[j] for row in exact), Fraction(0)) / n for j in range(2)]
     covariance = [
-        [sum(((row[i] - mean[i]) * (row[j] - mean[j]) for row in exact), Fraction(0)) / n for j in range(2)]
+        [
+            sum(((row[i] - mean[i]) * (row[j] - mean[j]) for row in exact), Fraction(0)) / n
+            for j in range(2)
+        ]
         for i in range(2)
     ]
     return mean, covariance
 
 
-def _claim_order(first: np.ndarray, second: np.ndarray, optimal: Enclosure, cost: Enclosure) -> Claim:
+def _claim_order(
+    first: np.ndarray, second: np.ndarray, optimal: Enclosure, cost: Enclosure
+) -> Claim:
     """The rectified flow costs no less than the optimal one, and the same if the covariances commute."""
     if first.shape[1] == 1 or (first.shape[1] == 2 and _commute(first, second)):
-        return Identity("cost of the rectified flow = W₂², as the covariances commute", cost, optimal, atol=1e-12)
+        return Identity(
+            "cost of the rectified flow = W₂², as the covariances commute",
+            cost,
+            optimal,
+            atol=1e-12,
+        )
     return AtMost("W₂² ≤ cost of the rectified flow", optimal, cost)
 
 
@@ -243,10 +276,18 @@ def _enclose_costs(first: np.ndarray, second: np.ndarray) -> tuple[Enclosure, En
         alpha = _ball(A[0][0] * A[1][1] - A[0][1] ** 2).sqrt()
         beta = _ball(B[0][0] * B[1][1] - B[0][1] ** 2).sqrt()
         C = [[_ball(A[i][j]) / alpha + _ball(B[i][j]) / beta for j in range(2)] for i in range(2)]
-        middle = (alpha * beta).sqrt() * (C[0][0] + C[1][1]) / (C[0][0] * C[1][1] - C[0][1] * C[1][0]).sqrt()
+        middle = (
+            (alpha * beta).sqrt()
+            * (C[0][0] + C[1][1])
+            / (C[0][0] * C[1][1] - C[0][1] * C[1][0]).sqrt()
+        )
         best = (_ball(product) + 2 * alpha * beta).sqrt()
         base = _ball(shift + total)
-        return Enclosure.ball(base - 2 * middle), Enclosure.ball(base - 2 * best), Enclosure.ball(base)
+        return (
+            Enclosure.ball(base - 2 * middle),
+            Enclosure.ball(base - 2 * best),
+            Enclosure.ball(base),
+        )
 
 
 def _examples() -> Examples:
@@ -256,7 +297,9 @@ def _examples() -> Examples:
         for s in (Fraction(1, 2), Fraction(1), Fraction(3)):
             action = 1 + _ball(s) ** 2 - arb.pi() * _ball(s) / 2
             least = Enclosure.exact((1 - s) ** 2)
-            claims.append(AtMost(f"s = {s}: (1 − s)² ≤ 1 + s² − πs/2", least, Enclosure.ball(action)))
+            claims.append(
+                AtMost(f"s = {s}: (1 − s)² ≤ 1 + s² − πs/2", least, Enclosure.ball(action))
+            )
     return Examples(claims=tuple(claims))
 
 
@@ -275,7 +318,9 @@ def _draw_paths(S0: np.ndarray, S1: np.ndarray, M: np.ndarray) -> Curves:
     series = []
     for name, matrix in (("rectified", M), ("optimal", _optimal_map(S0, S1))):
         ends = start @ matrix.T
-        heights = (start[:, 1], ends[:, 1]) if d > 1 else (np.zeros(len(start)), np.ones(len(start)))
+        heights = (
+            (start[:, 1], ends[:, 1]) if d > 1 else (np.zeros(len(start)), np.ones(len(start)))
+        )
         lines = [np.array([(a[0], y), (b[0], z)]) for a, b, y, z in zip(start, ends, *heights)]
         series.append(join_lines(name, lines, "measured" if matrix is M else "other"))
     axes = (Axis("x₁"), Axis("x₂" if d > 1 else "time"))

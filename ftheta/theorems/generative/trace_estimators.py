@@ -54,7 +54,9 @@ def linear_velocity(
             Dense(W, rng.normal(size=hidden), "tanh"),
             Dense(scale * rng.normal(size=(d, hidden)) / np.sqrt(hidden), np.zeros(d)),
         )
-        return Network.described(Description(layers), f"tanh velocity with {hidden} neurons").with_role("velocity")
+        return Network.described(
+            Description(layers), f"tanh velocity with {hidden} neurons"
+        ).with_role("velocity")
     A = scale * np.array(MATRIX)
     layer = Dense(np.concatenate([A, np.zeros((d, 1))], 1), np.zeros(d))
     return Network.described(Description((layer,)), "linear velocity x ↦ Ax").with_role("velocity")
@@ -103,9 +105,13 @@ def trace_estimators(
     rng: np.random.Generator,
     *,
     probes: Annotated[str, Knob(says="law of the probes", choices=PROBES)] = "signs",
-    count: Annotated[int, Knob(10, 10_000, "probes for one trace", "n", log=True, least=2, most=10**6)] = 1000,
+    count: Annotated[
+        int, Knob(10, 10_000, "probes for one trace", "n", log=True, least=2, most=10**6)
+    ] = 1000,
     time: Annotated[float, Knob(0, 1, "time at which the Jacobian is looked at", "t")] = 0.0,
-    steps: Annotated[int, Knob(10, 200, "steps of the flow", "K", log=True, least=2, most=2000)] = 60,
+    steps: Annotated[
+        int, Knob(10, 200, "steps of the flow", "K", log=True, least=2, most=2000)
+    ] = 60,
     reuse: Annotated[bool, Knob(says="use one probe for all estimates")] = False,
 ) -> Evidence:
     r"""If $\dot x=v(t,x)$ then $\frac d{dt}\log p_t(x_t)=-\mathrm{tr}\,Dv(t,x_t)$. For a matrix $A$ and
@@ -127,8 +133,14 @@ def trace_estimators(
     draws = np.einsum("ni,ij,nj->n", z, A, z)
     trace = Enclosure.equal(float(np.trace(A)))
     spread = float(variances[probes])
-    estimate = mean(draws, variance=spread) if spread > 0 else Enclosure.measured(float(draws.mean()), samples=count)
-    claims.append(Identity(f"mean of {count:,} probes ({probes}) = tr A", estimate, trace, atol=1e-9))
+    estimate = (
+        mean(draws, variance=spread)
+        if spread > 0
+        else Enclosure.measured(float(draws.mean()), samples=count)
+    )
+    claims.append(
+        Identity(f"mean of {count:,} probes ({probes}) = tr A", estimate, trace, atol=1e-9)
+    )
     exact_log, more = _follow(net, x, steps, probes, rng, reuse)
     claims += more
     numbers: Numbers = {f"variance, {kind}": _known(v, known) for kind, v in variances.items()}
@@ -189,11 +201,19 @@ def _claim_variances(
         for kind, moment in (("normal", second), ("sphere", second * d / (d + 2))):
             sides = Enclosure.equal(moment - trace**2), _known(variances[kind], known)
             size = moment + trace**2
-            claims.append(Identity(f"variance of {kind} probes by a product rule = formula", *sides, atol=1e-12 * size))
+            claims.append(
+                Identity(
+                    f"variance of {kind} probes by a product rule = formula",
+                    *sides,
+                    atol=1e-12 * size,
+                )
+            )
     return claims
 
 
-def _claim_averaging(exact: list[list[Fraction]], variance: Fraction, known: bool, reuse: bool) -> Claim:
+def _claim_averaging(
+    exact: list[list[Fraction]], variance: Fraction, known: bool, reuse: bool
+) -> Claim:
     """The mean of two probes over all pairs of sign vectors: half the variance of one. A probe that is used twice is a
     pair of equal ones."""
     values = [_form(exact, signs) for signs in product((-1, 1), repeat=len(exact))]
@@ -230,7 +250,11 @@ def _follow(
     if A is not None:
         back = x @ expm(-A).T
         closed = float(normal_log_density(back)[0] - np.trace(A))
-        claims.append(Identity("log p₁(x): integrated = closed form", value, Enclosure.equal(closed), rtol=1e-4))
+        claims.append(
+            Identity(
+                "log p₁(x): integrated = closed form", value, Enclosure.equal(closed), rtol=1e-4
+            )
+        )
         value = Enclosure.equal(closed)
     many = np.repeat(x, REPEATS, 0)
 
@@ -242,8 +266,13 @@ def _follow(
     path = carry(field, x, np.linspace(1.0, 0.0, steps + 1))
     changes = carry_with_density(field, guess, many, np.linspace(1.0, 0.0, steps + 1))[1]
     estimates = normal_log_density(path)[0] - changes
-    off = mean(estimates - logs[0]).widened(absolute=1e-12 * (1 + abs(logs[0])))  # of sums that may be all alike
-    claims.append(Identity(f"log p₁(x) by probes, {REPEATS} times, − with exact traces", off, Enclosure.exact(0)))
+    # of sums that may be all alike
+    off = mean(estimates - logs[0]).widened(absolute=1e-12 * (1 + abs(logs[0])))
+    claims.append(
+        Identity(
+            f"log p₁(x) by probes, {REPEATS} times, − with exact traces", off, Enclosure.exact(0)
+        )
+    )
     return value, claims
 
 
@@ -265,4 +294,9 @@ def _draw_errors(A: np.ndarray, spread: float, probes: str, rng: np.random.Gener
         Series("measured", sizes, np.maximum(errors, 1e-16)),
         Series("√(Var/n)", sizes, np.maximum(np.sqrt(spread / sizes), 1e-16), "bound"),
     )
-    return Curves("error of a trace from n probes", Axis("probes n", "log"), Axis("root mean square", "log"), lines)
+    return Curves(
+        "error of a trace from n probes",
+        Axis("probes n", "log"),
+        Axis("root mean square", "log"),
+        lines,
+    )

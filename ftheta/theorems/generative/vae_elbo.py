@@ -49,7 +49,9 @@ def linear_decoder(
         W = rng.normal(size=(hidden, 1))
         last = slope * rng.normal(size=(1, hidden)) / np.sqrt(hidden)
         layers = (Dense(W, rng.normal(size=hidden), "tanh"), Dense(last, np.zeros(1)))
-        return Network.described(Description(layers), f"tanh decoder with {hidden} neurons").with_role("decoder")
+        return Network.described(
+            Description(layers), f"tanh decoder with {hidden} neurons"
+        ).with_role("decoder")
     layer = Dense(np.array([[slope]]), np.zeros(1))
     return Network.described(Description((layer,)), f"decoder z ↦ {slope:g}z").with_role("decoder")
 
@@ -75,7 +77,9 @@ def finite_variance(net: Network, *, deviation: float, noise: float) -> Finding:
         return Finding.decide(square > half, note, "a Gaussian integral", Enclosure.equal(square))
     note = f"τ² = {square:.4g}"
     if square > 0.5:
-        return Finding.proved(note, "the likelihood is bounded, so w² q decays as exp(z²/2τ² − z²)", basis=Basis.FLOAT)
+        return Finding.proved(
+            note, "the likelihood is bounded, so w² q decays as exp(z²/2τ² − z²)", basis=Basis.FLOAT
+        )
     return Finding.assumed(f"{note}, which is enough for some decoders only")
 
 
@@ -105,11 +109,25 @@ def vae_elbo(
     rng: np.random.Generator,
     *,
     at: Annotated[
-        float, Knob(-3, 3, "the row whose likelihood is bounded, if no data are given", "x", least=-100, most=100)
+        float,
+        Knob(
+            -3,
+            3,
+            "the row whose likelihood is bounded, if no data are given",
+            "x",
+            least=-100,
+            most=100,
+        ),
     ] = 0.0,
-    mean: Annotated[float, Knob(-2, 2, "mean of the encoder, in each latent", "m", least=-100, most=100)] = 0.0,
-    deviation: Annotated[float, Knob(0.1, 3, "standard deviation of the encoder", "τ", least=1e-3, most=100)] = 1.0,
-    noise: Annotated[float, Knob(0.1, 3, "standard deviation of the decoder", "σ", least=1e-3, most=100)] = 1.0,
+    mean: Annotated[
+        float, Knob(-2, 2, "mean of the encoder, in each latent", "m", least=-100, most=100)
+    ] = 0.0,
+    deviation: Annotated[
+        float, Knob(0.1, 3, "standard deviation of the encoder", "τ", least=1e-3, most=100)
+    ] = 1.0,
+    noise: Annotated[
+        float, Knob(0.1, 3, "standard deviation of the decoder", "σ", least=1e-3, most=100)
+    ] = 1.0,
 ) -> Evidence:
     r"""For $p(x,z)=p(x|z)\,\mathcal N(z;0,I)$ and any $q$ let $w=p(x,z)/q(z)$. Then
     $$\log p(x)=\mathbb E_q\log w+\mathrm{KL}\big(q\,\|\,p(\cdot|x)\big),\qquad
@@ -147,7 +165,11 @@ def vae_elbo(
         claims.append(AtMost(f"L_K ≤ log p(x), K = {SIZES[-1]}, sampled", sampled, logp))
     else:
         claims.append(AtMost(f"ELBO ≤ L_K, K = {SIZES[-1]}, sampled", bounds[0], bounds[-1]))
-    top = f"log p(x) = {logp.middle:.6g}" if isinstance(logp, Enclosure) else f"L₆₄ = {bounds[-1].middle:.6g}"
+    top = (
+        f"log p(x) = {logp.middle:.6g}"
+        if isinstance(logp, Enclosure)
+        else f"L₆₄ = {bounds[-1].middle:.6g}"
+    )
     elbo = numbers.get("ELBO", bounds[0])
     assert isinstance(elbo, Enclosure)
     return Evidence(
@@ -162,7 +184,12 @@ def vae_elbo(
 
 
 def _enclose(
-    column: np.ndarray, offset: np.ndarray, x: np.ndarray, mean: float, deviation: float, noise: float
+    column: np.ndarray,
+    offset: np.ndarray,
+    x: np.ndarray,
+    mean: float,
+    deviation: float,
+    noise: float,
 ) -> tuple[list[Claim], Numbers]:
     """An affine decoder of one latent: all of it Gaussian, in balls."""
     d = len(x)
@@ -179,13 +206,20 @@ def _enclose(
         centre = along / s2 / precision
         off = (m - centre) * (m - centre)  # products, as powers of balls around 0 are NaN
         two_pi = 2 * arb.pi()
-        logp = -(d * (two_pi * s2).log() + precision.log() + rest / s2 - precision * centre * centre) / 2
+        logp = (
+            -(d * (two_pi * s2).log() + precision.log() + rest / s2 - precision * centre * centre)
+            / 2
+        )
         fit = -(d * (two_pi * s2).log() + (rest - 2 * m * along + (m**2 + t2) * size) / s2) / 2
         elbo = fit - (m**2 + t2 - 1 - t2.log()) / 2
         short = (precision * (t2 + off) - 1 - (precision * t2).log()) / 2
         numbers: Numbers = {"ELBO": Enclosure.ball(elbo), "log p(x)": Enclosure.ball(logp)}
         claims: list[Claim] = [
-            Identity("log p(x) = ELBO + KL(q‖posterior)", Enclosure.ball(logp), Enclosure.ball(elbo + short))
+            Identity(
+                "log p(x) = ELBO + KL(q‖posterior)",
+                Enclosure.ball(logp),
+                Enclosure.ball(elbo + short),
+            )
         ]
         v = 1 / precision
         wide = 2 * t2 - v
@@ -232,10 +266,17 @@ def _integrate_bound(
     for nodes in (NODES // (2 * len(m)) + 1, NODES // len(m), 2 * (NODES // len(m)) + 1):
         zeros = np.zeros_like(m)
         z, cell = _grid(zeros, np.ones_like(m), nodes)
-        prior = log_weights(partial(values_at, net), x, z, zeros, np.ones_like(m), noise) - (z**2).sum(1) / 2
+        prior = (
+            log_weights(partial(values_at, net), x, z, zeros, np.ones_like(m), noise)
+            - (z**2).sum(1) / 2
+        )
         logp = float(np.logaddexp.reduce(prior)) + cell - len(m) / 2 * np.log(2 * np.pi)
         z, cell = _grid(m, tau, nodes)
-        q = np.exp(-(((z - m) / tau) ** 2).sum(1) / 2 + cell) / np.sqrt(2 * np.pi) ** len(m) / tau.prod()
+        q = (
+            np.exp(-(((z - m) / tau) ** 2).sum(1) / 2 + cell)
+            / np.sqrt(2 * np.pi) ** len(m)
+            / tau.prod()
+        )
         logs = log_weights(partial(values_at, net), x, z, m, tau, noise)
         elbo = float(q @ logs)
         short = float(q @ (logp - logs))
@@ -243,7 +284,9 @@ def _integrate_bound(
     steps = np.abs(np.diff(found, axis=0))
     settled = steps[1] <= np.maximum(steps[0] / 4, 1e-9)
     errors = np.where(settled, 4 * steps[1] + 1e-10, inf)
-    sides = [Enclosure.between(v - e, v + e, Basis.FLOAT) for v, e in zip(found[-1], errors.tolist())]
+    sides = [
+        Enclosure.between(v - e, v + e, Basis.FLOAT) for v, e in zip(found[-1], errors.tolist())
+    ]
     claims: list[Claim] = [
         AtMost("ELBO ≤ log p(x)", sides[1], sides[0]),
         AtMost("0 ≤ KL(q‖posterior)", Enclosure.exact(0), sides[2]),
@@ -264,7 +307,9 @@ def _pair_bound(weights: partial, mean: float, deviation: float) -> Enclosure:
     return Enclosure.between(found[1] - error, found[1] + error, Basis.FLOAT)
 
 
-def _sample_bounds(weights: partial, m: np.ndarray, tau: np.ndarray, rng: np.random.Generator) -> list[Enclosure]:
+def _sample_bounds(
+    weights: partial, m: np.ndarray, tau: np.ndarray, rng: np.random.Generator
+) -> list[Enclosure]:
     """$L_K$ for several K from draws."""
     z = m + tau * rng.normal(size=(DRAWS * SIZES[-1] // 8, len(m)))
     logs = weights(z)
@@ -280,20 +325,30 @@ def _sample_bounds(weights: partial, m: np.ndarray, tau: np.ndarray, rng: np.ran
 
 def _draw_bounds(bounds: list[Enclosure], logp: object) -> Curves:
     lines = [
-        Series("L_K, sampled", SIZES, [b.middle for b in bounds], lo=[b.lo for b in bounds], hi=[b.hi for b in bounds])
+        Series(
+            "L_K, sampled",
+            SIZES,
+            [b.middle for b in bounds],
+            lo=[b.lo for b in bounds],
+            hi=[b.hi for b in bounds],
+        )
     ]
     if isinstance(logp, Enclosure):
         lines.append(Series("log p(x)", SIZES, [logp.middle] * len(SIZES), "bound"))
     return Curves("bounds of log p(x)", Axis("weights K", "log"), Axis("nats"), tuple(lines))
 
 
-def _draw_widths(net: Network, x: np.ndarray, m: np.ndarray, noise: float, rng: np.random.Generator) -> Curves:
+def _draw_widths(
+    net: Network, x: np.ndarray, m: np.ndarray, noise: float, rng: np.random.Generator
+) -> Curves:
     """The ELBO against the width of the encoder, from the same draws at every width."""
     widths = np.geomspace(0.2, 3, 24)
     xi = rng.normal(size=(500, len(m)))
     elbos = []
     for width in widths:
         tau = np.full(len(m), width)
-        elbos.append(float(log_weights(partial(values_at, net), x, m + tau * xi, m, tau, noise).mean()))
+        elbos.append(
+            float(log_weights(partial(values_at, net), x, m + tau * xi, m, tau, noise).mean())
+        )
     line = Series("ELBO, sampled", widths, elbos)
     return Curves("the width of the encoder", Axis("deviation τ", "log"), Axis("nats"), (line,))

@@ -67,14 +67,18 @@ def lives_in_a_ball(data: Dataset, *, diameter: float) -> Finding:
     if diameter == 0:
         return Finding.proved(f"range of these rows: {across:.4g}", "the diagonal of their box")
     if across <= diameter:
-        return Finding.proved(f"range of these rows: {across:.4g}; D = {diameter:g}", "the diagonal of their box")
+        return Finding.proved(
+            f"range of these rows: {across:.4g}; D = {diameter:g}", "the diagonal of their box"
+        )
     if len(x) > MOST_PAIRED:
         some = x[:: -(-len(x) // MOST_PAIRED)]
         note = f"{len(some):,} of {len(x):,} rows are up to {farthest_apart(some).middle:.4g} apart; D = {diameter:g}"
         return Finding.failed(note) if farthest_apart(some).lo > diameter else Finding.sampled(note)
     apart = farthest_apart(x)
     note = f"rows are up to {apart.middle:.4g} apart; D = {diameter:g}"
-    return Finding.decide(apart.hi <= diameter, note, "all pairs, rounded outward", apart, basis=Basis.EXACT)
+    return Finding.decide(
+        apart.hi <= diameter, note, "all pairs, rounded outward", apart, basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -99,9 +103,18 @@ def wasserstein_sampling(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    risk: Annotated[float, Knob(0.001, 0.2, "failure probability", "δ", log=True, least=1e-9, most=0.5)] = 0.05,
+    risk: Annotated[
+        float, Knob(0.001, 0.2, "failure probability", "δ", log=True, least=1e-9, most=0.5)
+    ] = 0.05,
     diameter: Annotated[
-        float, Knob(0, 10, "diameter of a set that the rows live in; 0 for the range of these rows", "D", most=1e9)
+        float,
+        Knob(
+            0,
+            10,
+            "diameter of a set that the rows live in; 0 for the range of these rows",
+            "D",
+            most=1e9,
+        ),
     ] = 0.0,
 ) -> Evidence:
     r"""For $n$ draws $U_n$ of the uniform law $U$ on $[0,1]$, $\mathbb E W_2^2(U_n,U)=\frac1{6n}$. Every $\nu$ on $n$
@@ -115,7 +128,9 @@ def wasserstein_sampling(
     unit = _to_unit_box(x)
     nearest = _nearest(unit, rng)
     claims: list[Claim] = [
-        AtMost("floor ≤ mean distance of the box to the nearest row", Enclosure.equal(floor), nearest)
+        AtMost(
+            "floor ≤ mean distance of the box to the nearest row", Enclosure.equal(floor), nearest
+        )
     ]
     sizes, halves = _measure_halves(x, rng)
     across = diameter or _range_of(x)
@@ -220,7 +235,9 @@ def _examples() -> Examples:
     cubes = (edges[1:] - ordered) ** 3 - (edges[:-1] - ordered) ** 3
     draws = cubes.sum(1) / 3
     found = mean(draws, within=(0.0, 1.0))
-    claim = Identity("mean W₂² of ten uniform draws to their law = 1/60", found, Enclosure.equal(1 / (6 * n)))
+    claim = Identity(
+        "mean W₂² of ten uniform draws to their law = 1/60", found, Enclosure.equal(1 / (6 * n))
+    )
     numbers = {
         "floor of 1000 points in dimension 3": least_distance(1000, 3),
         "floor of 1000 points in dimension 10": least_distance(1000, 10),
@@ -236,12 +253,23 @@ def _draw_halves(sizes: list[int], halves: list[np.ndarray], d: int) -> Curves:
     seen = np.array([draws.mean() for draws in halves])
     slope = 1 / max(d, 2)
     series = (
-        Series("W₁ of two parts", at, seen, lo=[h.min() for h in halves], hi=[h.max() for h in halves]),
-        Series(f"n to the power −1/{max(d, 2)}", at, seen[-1] * (at / at[-1]) ** -slope, "reference"),
+        Series(
+            "W₁ of two parts", at, seen, lo=[h.min() for h in halves], hi=[h.max() for h in halves]
+        ),
+        Series(
+            f"n to the power −1/{max(d, 2)}", at, seen[-1] * (at / at[-1]) ** -slope, "reference"
+        ),
     )
-    return Curves("distance of two parts of one sample", Axis("rows of each part", "log"), Axis("W₁", "log"), series)
+    return Curves(
+        "distance of two parts of one sample",
+        Axis("rows of each part", "log"),
+        Axis("W₁", "log"),
+        series,
+    )
 
 
 def _tabulate(sizes: list[int], halves: list[np.ndarray]) -> Table:
-    rows = tuple((size, float(h.mean()), float(h.min()), float(h.max())) for size, h in zip(sizes, halves))
+    rows = tuple(
+        (size, float(h.mean()), float(h.min()), float(h.max())) for size, h in zip(sizes, halves)
+    )
     return Table("W₁ of two parts", ("rows of each", "mean", "smallest", "largest"), rows)

@@ -51,9 +51,15 @@ def critic(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which critic", symbol="f", choices=KINDS)] = "linear",
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=ACTIVATIONS)] = "relu",
-    rows: Annotated[int, Knob(10, 500, "rows of each sample", "n", log=True, least=2, most=2000)] = 100,
-    shift: Annotated[float, Knob(0.1, 10, "distance of the two clouds", "θ", log=True, most=1e3)] = 3.0,
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=ACTIVATIONS)
+    ] = "relu",
+    rows: Annotated[
+        int, Knob(10, 500, "rows of each sample", "n", log=True, least=2, most=2000)
+    ] = 100,
+    shift: Annotated[
+        float, Knob(0.1, 10, "distance of the two clouds", "θ", log=True, most=1e3)
+    ] = 3.0,
 ) -> Network:
     x = rng.normal(size=(rows, 2))
     data = make_pair("a cloud and its translate", x, x + np.array([shift, 0.0]))
@@ -61,7 +67,9 @@ def critic(
         layer = Dense(np.array([[-2.0, 0.0]]), np.zeros(1), "identity")
         return Network.described(Description((layer,)), "linear critic −2x₁").with_data(data)
     if kind == "jump":
-        return Network("−x₁, and a jump", lambda _, z: -z[:1] - 10 * jnp.sign(z[:1] - JUMP), {}, (2,)).with_data(data)
+        return Network(
+            "−x₁, and a jump", lambda _, z: -z[:1] - 10 * jnp.sign(z[:1] - JUMP), {}, (2,)
+        ).with_data(data)
     description = random_mlp(rng, (2, 16, 16, 1), hidden, bias=0.5)
     return Network.described(description, f"random {hidden} critic").with_data(data)
 
@@ -69,19 +77,26 @@ def critic(
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis("one output, and data with two classes", remedy="--on critic.onnx --data a.csv --against b.csv")
+@hypothesis(
+    "one output, and data with two classes", remedy="--on critic.onnx --data a.csv --against b.csv"
+)
 def compares_two_samples(net: Network) -> Finding:
     outputs = int(np.prod(net.output_shape))
     if outputs != 1:
         return Finding.failed(f"{outputs} outputs")
     samples = None if net.data is None else split_samples(net.data)
     if samples is None:
-        return Finding.failed("no data" if net.data is None else "the data have not exactly two classes")
+        return Finding.failed(
+            "no data" if net.data is None else "the data have not exactly two classes"
+        )
     note = f"{len(samples[0]):,} and {len(samples[1]):,} rows"
     return Finding.proved(note, "outputs and classes are counted")
 
 
-@hypothesis("the critic is Lipschitz, with a certified bound", remedy="`square` and `exp` are not, over all of space")
+@hypothesis(
+    "the critic is Lipschitz, with a certified bound",
+    remedy="`square` and `exp` are not, over all of space",
+)
 def certified(net: Network) -> Finding:
     if compares_two_samples.check(net).status is Status.FAILED:
         return Finding.undecided(compares_two_samples.name)
@@ -90,7 +105,9 @@ def certified(net: Network) -> Finding:
     except FthetaError as error:
         return Finding.failed(error.what)
     note = f"Lip(f) ≤ {constant:.6g}"
-    return Finding.decide(constant < inf, note, "rounded outward", Enclosure.at_most(constant, Basis.EXACT))
+    return Finding.decide(
+        constant < inf, note, "rounded outward", Enclosure.at_most(constant, Basis.EXACT)
+    )
 
 
 @lru_cache(maxsize=4)  # the hypothesis and the evidence are about the same critic
@@ -139,10 +156,19 @@ def wgan_critic(net: Network, rng: np.random.Generator) -> Evidence:
                 distance,
                 witness=None if certificate else _check_again(net, x, y, constant, distance),
             ),
-            AtMost("W₁ ≤ √(|m − m′|² + tr Σ + tr Σ′), by the independent plan", distance, _independent_bound(x, y)),
+            AtMost(
+                "W₁ ≤ √(|m − m′|² + tr Σ + tr Σ′), by the independent plan",
+                distance,
+                _independent_bound(x, y),
+            ),
         ),
         charts=(_draw_secants(values, x, y, constant),),
-        numbers={"lower bound": below, "W₁": distance, "Lip(f) at most": constant, "share of W₁ that is seen": share},
+        numbers={
+            "lower bound": below,
+            "W₁": distance,
+            "Lip(f) at most": constant,
+            "share of W₁ that is seen": share,
+        },
         summary=f"W₁ ≥ {below:.6g} by this critic ({'certified Lip ≤' if certificate else 'largest gradient met'} "
         f"{constant:.6g}), exactly "
         f"{distance.middle:.6g}: it sees {100 * share:.3g} % of it",
@@ -154,7 +180,9 @@ def wgan_critic(net: Network, rng: np.random.Generator) -> Evidence:
 
 
 def _values(net: Network, rows: np.ndarray) -> np.ndarray:
-    run = jax.jit(jax.vmap(lambda row: jnp.ravel(net.apply(net.params, row.reshape(net.input_shape)))[0]))
+    run = jax.jit(
+        jax.vmap(lambda row: jnp.ravel(net.apply(net.params, row.reshape(net.input_shape)))[0])
+    )
     return np.asarray(run(rows), np.float64)
 
 
@@ -166,15 +194,22 @@ def _constant_of(net: Network, rows: np.ndarray) -> tuple[float, bool]:
     return float(np.linalg.norm(np.asarray(gradient(rows)), axis=1).max()), False
 
 
-def _check_again(net: Network, x: np.ndarray, y: np.ndarray, constant: float, distance: Enclosure) -> Witness:
+def _check_again(
+    net: Network, x: np.ndarray, y: np.ndarray, constant: float, distance: Enclosure
+) -> Witness:
     """The difference of the means in intervals, over the constant that was taken."""
 
     def difference(first: Any, second: Any) -> Any:
-        values = [jax.vmap(lambda row: jnp.ravel(net.apply(net.params, row))[0])(rows) for rows in (first, second)]
+        values = [
+            jax.vmap(lambda row: jnp.ravel(net.apply(net.params, row))[0])(rows)
+            for rows in (first, second)
+        ]
         return jnp.mean(values[0]) - jnp.mean(values[1])
 
     found = abs(enclose_number(difference, x, y)) / Enclosure.exact(constant)
-    return Witness({"first row": tuple(x[0].tolist())}, found, distance, "means of the critic in intervals")
+    return Witness(
+        {"first row": tuple(x[0].tolist())}, found, distance, "means of the critic in intervals"
+    )
 
 
 def _independent_bound(x: np.ndarray, y: np.ndarray) -> Enclosure:
@@ -215,4 +250,6 @@ def _draw_secants(values: np.ndarray, x: np.ndarray, y: np.ndarray, constant: fl
         Series("pairs of the optimal plan", apart, slopes, mark="points"),
         Series("certified constant × distance", ends, constant * ends, "bound"),
     )
-    return Curves("what the critic sees of each pair", Axis("|x − y|"), Axis("|f(x) − f(y)|"), series)
+    return Curves(
+        "what the critic sees of each pair", Axis("|x − y|"), Axis("|f(x) − f(y)|"), series
+    )

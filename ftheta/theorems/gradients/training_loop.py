@@ -33,13 +33,17 @@ from ftheta.training.study import affordable, first_rows, natural_loss
 
 def three_points(rng: np.random.Generator) -> Dataset:
     return Dataset(
-        "three points in the plane", np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+        "three points in the plane",
+        np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]),
+        np.array([1.0, 2.0, 3.0]),
     )
 
 
 def forgetful(rng: np.random.Generator) -> Network:
     noise = lambda params, x: params[0] @ x * np.random.default_rng().normal(1.0, 0.1)
-    return Network("linear model with unseeded noise", noise, (np.ones((1, 2)),), (2,), data=three_points(rng))
+    return Network(
+        "linear model with unseeded noise", noise, (np.ones((1, 2)),), (2,), data=three_points(rng)
+    )
 
 
 def rows_of(subject: Dataset | Network) -> tuple[np.ndarray, np.ndarray]:
@@ -55,8 +59,13 @@ def rows_of(subject: Dataset | Network) -> tuple[np.ndarray, np.ndarray]:
 )
 def targets_known(subject: Dataset | Network) -> Finding:
     y = rows_of(subject)[1]
-    fits = len(y) and (isinstance(subject, Dataset) or natural_loss(y, int(np.prod(subject.output_shape))) is not None)
-    return Finding.decide(bool(fits), f"{len(y):,} rows with targets of {y.shape[1]} numbers", "counted")
+    fits = len(y) and (
+        isinstance(subject, Dataset)
+        or natural_loss(y, int(np.prod(subject.output_shape))) is not None
+    )
+    return Finding.decide(
+        bool(fits), f"{len(y):,} rows with targets of {y.shape[1]} numbers", "counted"
+    )
 
 
 @hypothesis(
@@ -70,7 +79,11 @@ def pure(subject: Dataset | Network) -> Finding:
     x, _ = rows_of(subject)
     x = x if len(x) else np.zeros((1, *subject.input_shape))
     same = np.array_equal(subject(x[0]), subject(x[0]))
-    return Finding.sampled("two evaluations agree") if same else Finding.failed("two evaluations at one input differ")
+    return (
+        Finding.sampled("two evaluations agree")
+        if same
+        else Finding.failed("two evaluations at one input differ")
+    )
 
 
 @hypothesis(r"$0<\tau<\frac2L$", remedy="take a smaller step", name="a stable step")
@@ -110,7 +123,8 @@ def training_loop(
     *,
     steps: Annotated[int, Knob(1, 1000, "number of updates", "K", log=True, most=5000)] = 200,
     step: Annotated[
-        float, Knob(0.05, 1.95, "step as a fraction of 1/L (linear model)", "τL", least=1e-6, most=10)
+        float,
+        Knob(0.05, 1.95, "step as a fraction of 1/L (linear model)", "τL", least=1e-6, most=10),
     ] = 1.0,
     rows: Annotated[int, Knob(1, 64, "rows per mini-batch in the chart", "B", log=True)] = 1,
 ) -> Evidence:
@@ -129,7 +143,9 @@ def _summarise(run: Fit) -> str:
 
 
 def _misprint(steps: int) -> Identity:
-    return Identity("iterates defined when k = 1, …, K from θ₀", Enclosure.exact(1), Enclosure.exact(steps + 1))
+    return Identity(
+        "iterates defined when k = 1, …, K from θ₀", Enclosure.exact(1), Enclosure.exact(steps + 1)
+    )
 
 
 # -- a linear model on the data handed in -------------------------------------------------------------------
@@ -148,7 +164,11 @@ class LeastSquares:
     def of(cls, x: np.ndarray, y: np.ndarray) -> "LeastSquares":
         """Of these rows, by singular values; those that are rounding are no part of the row space."""
         values = np.linalg.svd(x, compute_uv=False)
-        seen = values[values > values[0] * max(x.shape) * np.finfo(float).eps] if values[0] > 0 else values[:1]
+        seen = (
+            values[values > values[0] * max(x.shape) * np.finfo(float).eps]
+            if values[0] > 0
+            else values[:1]
+        )
         solution = np.linalg.lstsq(x, y, rcond=None)[0]
         curvature = 2 * seen**2 / len(x)
         loss = float(np.mean(np.sum((x @ solution - y) ** 2, axis=1)))
@@ -161,7 +181,11 @@ def _fit_least_squares(subject: Dataset, steps: int, step: float, rows: int) -> 
     model = (np.zeros((x.shape[1], y.shape[1])), lambda theta, x: x @ theta)
     how = {"optimiser": "gd", "step": step / goal.smoothness}
     run = fit(model, (x, y), **how, steps=steps)
-    numbers = {"loss at the start": run.history.loss[0], "loss at K": run.loss, "least squares loss": goal.loss}
+    numbers = {
+        "loss at the start": run.history.loss[0],
+        "loss at K": run.loss,
+        "least squares loss": goal.loss,
+    }
     numbers |= {f"θ {i + 1}": float(v) for i, v in enumerate(np.ravel(run.params)[:6])}
     return Evidence(
         claims=(_claim_distance(goal, run, how["step"]),),
@@ -178,7 +202,11 @@ def _claim_distance(goal: LeastSquares, run: Fit, tau: float) -> AtMost:
     distance = float(np.linalg.norm(run.params - goal.solution))
     size = float(np.linalg.norm(goal.solution))
     rounding = 1e-12 * size * goal.smoothness / goal.mu
-    return AtMost("‖θ_K − θ*‖", Enclosure.equal(distance), Enclosure.equal(factor**run.steps * size + rounding))
+    return AtMost(
+        "‖θ_K − θ*‖",
+        Enclosure.equal(distance),
+        Enclosure.equal(factor**run.steps * size + rounding),
+    )
 
 
 # -- the network handed in ----------------------------------------------------------------------------------
@@ -186,7 +214,11 @@ def _claim_distance(goal: LeastSquares, run: Fit, tau: float) -> AtMost:
 
 def _train_network(net: Network, steps: int, rows: int) -> Evidence:
     data = rows_of(net)
-    how = {"optimiser": "adam", "step": 1e-3, "loss": natural_loss(data[1], int(np.prod(net.output_shape)))}
+    how = {
+        "optimiser": "adam",
+        "step": 1e-3,
+        "loss": natural_loss(data[1], int(np.prod(net.output_shape))),
+    }
     steps = affordable(net.parameters, len(data[0]), steps)
     run = fit(net, data, **how, steps=steps)
     return Evidence(
@@ -209,14 +241,18 @@ def _train_network(net: Network, steps: int, rows: int) -> Evidence:
     )
 
 
-def _claim_same(what: str, runs: tuple[int, ...], count_differing: Callable[[int], int]) -> Identity:
+def _claim_same(
+    what: str, runs: tuple[int, ...], count_differing: Callable[[int], int]
+) -> Identity:
     """Seen at some runs only; where one differs it is made and counted once more."""
     found = {k: count_differing(k) for k in runs}
     zero = Enclosure.exact(0)
     at = max(found, key=lambda k: found[k])
     again = None
     if found[at]:
-        again = Witness({"step": float(at)}, Enclosure.exact(count_differing(at)), zero, "another run, compared")
+        again = Witness(
+            {"step": float(at)}, Enclosure.exact(count_differing(at)), zero, "another run, compared"
+        )
     return Identity(what, Enclosure.measured(float(found[at]), samples=len(runs)), zero, again)
 
 
@@ -234,13 +270,18 @@ def _cut_and_resume(net: Any, data: Any, how: dict[str, Any], steps: int, cut: i
 def _count_differing(one: Fit, other: Fit) -> int:
     """How many numbers of parameters and history the two runs do not have in common, bit for bit."""
     pairs = zip(*(jax.tree.leaves((run.params, run.history.loss)) for run in (one, other)))
-    return sum(int(np.count_nonzero(a != b)) if a.shape == b.shape else abs(a.size - b.size) for a, b in pairs)
+    return sum(
+        int(np.count_nonzero(a != b)) if a.shape == b.shape else abs(a.size - b.size)
+        for a, b in pairs
+    )
 
 
 # -- charts -------------------------------------------------------------------------------------------------
 
 
-def _draw_losses(net: Any, data: Any, how: dict[str, Any], steps: int, rows: int, floor: float) -> Curves:
+def _draw_losses(
+    net: Any, data: Any, how: dict[str, Any], steps: int, rows: int, floor: float
+) -> Curves:
     """Loss above `floor` against the step: all rows, mini-batches, and another optimiser."""
     rule = how["optimiser"]
     other, step = ("adam", 0.05) if rule == "gd" else ("momentum", 0.01)
@@ -251,7 +292,14 @@ def _draw_losses(net: Any, data: Any, how: dict[str, Any], steps: int, rows: int
     }
     series = []
     for name, change in runs.items():
-        seen = fit(net, data, **(how | change), steps=steps + 1, validation=data, evaluate_every=max(1, steps // 100))
+        seen = fit(
+            net,
+            data,
+            **(how | change),
+            steps=steps + 1,
+            validation=data,
+            evaluate_every=max(1, steps // 100),
+        )
         k = seen.history.evaluated
         excess = seen.history.validation - floor
         shown = excess > 1e-14 * max(floor, excess[0], 1e-300)  # below it all is rounding

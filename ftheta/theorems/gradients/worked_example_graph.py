@@ -43,7 +43,11 @@ def closed_formulas(theta1: float, theta2: float) -> list[Enclosure]:
         e = arb(theta1).exp()
         u = theta2 * arb(theta1).exp()
         root = (theta1 + u).sqrt()
-        return [known(u * root), known(u * root + u * (1 + u) / (2 * root)), known(e * (root + u / (2 * root)))]
+        return [
+            known(u * root),
+            known(u * root + u * (1 + u) / (2 * root)),
+            known(e * (root + u / (2 * root))),
+        ]
 
 
 def worked_example(rng: np.random.Generator) -> Target:
@@ -59,7 +63,10 @@ def both_sweeps(target: Target, theta1: float, theta2: float) -> Tableau | None:
     return sweep_in_box(target.f, target.lo, target.hi, (theta1, theta2), target.arguments)
 
 
-@hypothesis("every node is differentiable at its value", remedy="move the point off kinks and into the domain")
+@hypothesis(
+    "every node is differentiable at its value",
+    remedy="move the point off kinks and into the domain",
+)
 def smooth_nodes(target: Target, *, theta1: float, theta2: float) -> Finding:
     found = both_sweeps(target, theta1, theta2)
     if found is None:
@@ -69,7 +76,9 @@ def smooth_nodes(target: Target, *, theta1: float, theta2: float) -> Finding:
         return Finding.failed("; ".join(wrong[:2]))
     note = f"{len(found.graph.nodes)} nodes, all finite"
     if is_smooth_at(found.graph, *[found.value[slot] for slot in found.graph.inputs]):
-        return Finding.proved(note, "smooth operations at values that are enclosed with outward rounding")
+        return Finding.proved(
+            note, "smooth operations at values that are enclosed with outward rounding"
+        )
     return Finding.proved(note, "no node is at a kink, at its values in float64", basis=Basis.FLOAT)
 
 
@@ -94,8 +103,12 @@ def worked_example_graph(
     target: Target,
     rng: np.random.Generator,
     *,
-    theta1: Annotated[float, Knob(-1, 3, "first coordinate of the point", "θ₁", least=-1e3, most=1e3)] = 0.0,
-    theta2: Annotated[float, Knob(0, 3, "second coordinate of the point", "θ₂", least=-1e6, most=1e6)] = 1.0,
+    theta1: Annotated[
+        float, Knob(-1, 3, "first coordinate of the point", "θ₁", least=-1e3, most=1e3)
+    ] = 0.0,
+    theta2: Annotated[
+        float, Knob(0, 3, "second coordinate of the point", "θ₂", least=-1e6, most=1e6)
+    ] = 1.0,
 ) -> Evidence:
     r"""$\ell=\theta_2e^{\theta_1}\sqrt{\theta_1+\theta_2e^{\theta_1}}$ is the graph $\theta_3=e^{\theta_1}$,
     $\theta_4=\theta_2\theta_3$, $\theta_5=\theta_1+\theta_4$, $\theta_6=\sqrt{\theta_5}$, $\theta_7=\theta_4\theta_6$.
@@ -108,7 +121,10 @@ def worked_example_graph(
     swept = ball_gradient(found.graph, found.at) if target.f is example else None
     if swept:
         pairs = zip(("ℓ", "∂ℓ/∂θ1", "∂ℓ/∂θ2"), swept, closed_formulas(*found.at))
-        claims = tuple(Identity(f"{name}: sweep and closed formula", left, right) for name, left, right in pairs)
+        claims = tuple(
+            Identity(f"{name}: sweep and closed formula", left, right)
+            for name, left, right in pairs
+        )
     else:
         claims = claim_secants(found) or claim_differences(found, rng)
     slopes = ", ".join(f"{g:.10g}" for g in found.gradient[:6])
@@ -122,7 +138,11 @@ def worked_example_graph(
 
 
 def sweep_in_box(
-    f: Callable[..., Any], lo: Sequence[float], hi: Sequence[float], wanted: Sequence[float], names: Sequence[str] = ()
+    f: Callable[..., Any],
+    lo: Sequence[float],
+    hi: Sequence[float],
+    wanted: Sequence[float],
+    names: Sequence[str] = (),
 ) -> Tableau | None:
     """Both sweeps at the point `wanted`, moved into the box, its missing coordinates in the middle; with `names` the
     function takes scalars. None where the function has no graph or does not return one number."""
@@ -144,9 +164,14 @@ def _draw_section(found: Tableau) -> Curves:
     line = jax.vmap(lambda t, start, rest: found.f(start + t * step, *rest), (0, None, None))
     heights = np.array(call_compiled(line, offsets, first, found.at[1:]), np.float64)
     tangent = found.result + found.gradient[0] * offsets
-    curves = [("function", heights, "measured"), ("tangent from the reverse sweep", tangent, "reference")]
+    curves = [
+        ("function", heights, "measured"),
+        ("tangent from the reverse sweep", tangent, "reference"),
+    ]
     series = [_trace(name, float(first.flat[0]) + offsets, y, role) for name, y, role in curves]
-    return Curves("slope in the first coordinate", Axis(found.coordinates[0]), Axis("ℓ"), tuple(series))
+    return Curves(
+        "slope in the first coordinate", Axis(found.coordinates[0]), Axis("ℓ"), tuple(series)
+    )
 
 
 def claim_secants(found: Tableau) -> tuple[Claim, ...] | None:
@@ -163,10 +188,17 @@ def claim_secants(found: Tableau) -> tuple[Claim, ...] | None:
     for name, g, slope in zip(found.coordinates, swept[1:], slopes):
         if slope is not None:
             apart = g.lo > slope.hi or slope.lo > g.hi
-            exactly = Enclosure.between(slope.lo, slope.hi)  # of the secant itself, if not of the derivative
+            # of the secant itself, if not of the derivative
+            exactly = Enclosure.between(slope.lo, slope.hi)
             witness = Witness(at, g, exactly, how) if apart else None
             claims.append(
-                Identity(f"∂ℓ/∂{name}: reverse sweep and secant of half-length 2⁻⁴⁰⁰", g, slope, witness, atol=1e-12)
+                Identity(
+                    f"∂ℓ/∂{name}: reverse sweep and secant of half-length 2⁻⁴⁰⁰",
+                    g,
+                    slope,
+                    witness,
+                    atol=1e-12,
+                )
             )
     return tuple(claims)
 
@@ -185,9 +217,17 @@ def claim_differences(found: Tableau, rng: np.random.Generator) -> tuple[Claim, 
         return ()
     swept = Enclosure.equal(reverse)
     return (
-        Identity("slope along a direction: reverse and forward mode", swept, Enclosure.measured(ahead, samples=1)),
         Identity(
-            "the same and a central difference", swept, Enclosure.measured(central, samples=2), rtol=1e-5, atol=loose
+            "slope along a direction: reverse and forward mode",
+            swept,
+            Enclosure.measured(ahead, samples=1),
+        ),
+        Identity(
+            "the same and a central difference",
+            swept,
+            Enclosure.measured(central, samples=2),
+            rtol=1e-5,
+            atol=loose,
         ),
     )
 

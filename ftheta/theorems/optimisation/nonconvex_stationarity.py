@@ -42,7 +42,8 @@ def cosine(
     rng: np.random.Generator,
     *,
     start: Annotated[
-        float, Knob(0.1, 3.1, "where gradient descent on 1 − cos x begins", "x₀", least=1e-3, most=3.1415)
+        float,
+        Knob(0.1, 3.1, "where gradient descent on 1 − cos x begins", "x₀", least=1e-3, most=3.1415),
     ] = 3.1,
 ) -> Training:
     wave = lambda x: jnp.sum(1 - jnp.cos(x))
@@ -51,12 +52,16 @@ def cosine(
 
 def steeper_wave(rng: np.random.Generator) -> Training:
     wave = lambda x: jnp.sum(1 - jnp.cos(5 * x))
-    return Training("1 − cos 5x, claimed to be 1-smooth", wave, np.array([0.5]), np.zeros(1), smoothness=1.0)
+    return Training(
+        "1 − cos 5x, claimed to be 1-smooth", wave, np.array([0.5]), np.zeros(1), smoothness=1.0
+    )
 
 
 @hypothesis(r"$0<\tau\le\frac1L$", remedy="take a smaller step", name="a step of at most 1/L")
 def step_at_most_one(run: Training, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τL = {step:g}", "a comparison of knobs", Enclosure.equal(step))
+    return Finding.decide(
+        0 < step <= 1, f"τL = {step:g}", "a comparison of knobs", Enclosure.equal(step)
+    )
 
 
 @theorem(
@@ -81,8 +86,12 @@ def nonconvex_stationarity(
     rng: np.random.Generator,
     *,
     steps: Annotated[int, Knob(1, 2000, "number of steps", "K", log=True, most=5000)] = 200,
-    step: Annotated[float, Knob(0.05, 1.0, "step as a fraction of 1/L", "τL", least=1e-6, most=4)] = 0.1,
-    noise: Annotated[float, Knob(0.0, 2.0, "standard deviation of the gradient noise of SGD", "σ", most=10)] = 1.0,
+    step: Annotated[
+        float, Knob(0.05, 1.0, "step as a fraction of 1/L", "τL", least=1e-6, most=4)
+    ] = 0.1,
+    noise: Annotated[
+        float, Knob(0.0, 2.0, "standard deviation of the gradient noise of SGD", "σ", most=10)
+    ] = 1.0,
     paths: Annotated[int, Knob(20, 2000, "runs of SGD", "n", log=True)] = 200,
 ) -> Evidence:
     r"""If $F$ is $L$-smooth and bounded below and $\tau\le\frac1L$, then
@@ -129,7 +138,9 @@ def _step_again(objective: Callable[[Any], Any], theta: np.ndarray, tau: float, 
         return tau / 2 * jnp.sum(slope * slope) - gain
 
     left = enclose_number(missing, theta, tau)
-    return Witness({"k": float(k)}, left, Enclosure.exact(0), "one step from θ_k, in intervals rounded outward")
+    return Witness(
+        {"k": float(k)}, left, Enclosure.exact(0), "one step from θ_k, in intervals rounded outward"
+    )
 
 
 def _claim_flat_point(least: np.ndarray, bound: np.ndarray) -> AtMost:
@@ -138,7 +149,9 @@ def _claim_flat_point(least: np.ndarray, bound: np.ndarray) -> AtMost:
     return AtMost(what, Enclosure.equal(worst_ratio(least, bound)), Enclosure.exact(1))
 
 
-def _draw_gradients(name: str, least: np.ndarray, bound: np.ndarray, room: float, tau: float, L: float) -> Curves:
+def _draw_gradients(
+    name: str, least: np.ndarray, bound: np.ndarray, room: float, tau: float, L: float
+) -> Curves:
     K = np.arange(1, len(least) + 1)
     shown = least > 1e-6 * bound[-1]
     sharp = room / (tau * K + 0.5 / L)
@@ -147,7 +160,9 @@ def _draw_gradients(name: str, least: np.ndarray, bound: np.ndarray, room: float
         Series("least ‖∇F‖²", K[shown], least[shown]),
         Series("Huber function made for K", K, sharp, "reference"),
     )
-    return Curves(f"the least gradient of {name}", Axis("steps K", "log"), Axis("min ‖∇F_k‖²", "log"), curves)
+    return Curves(
+        f"the least gradient of {name}", Axis("steps K", "log"), Axis("min ‖∇F_k‖²", "log"), curves
+    )
 
 
 # -- examples -----------------------------------------------------------------------------------------------
@@ -156,7 +171,9 @@ def _draw_gradients(name: str, least: np.ndarray, bound: np.ndarray, room: float
 def _examples(rng: np.random.Generator, steps: int, noise: float, paths: int) -> Examples:
     """The order 1/K is attained, the descent of 1 − cos x for every x, and SGD on it."""
     averages, rate, figure = _descend_noisy_cosine(rng, 2.0, noise, paths)
-    return Examples((_claim_attained(steps), claim_cosine_inequality(), *averages, rate), charts=(figure,))
+    return Examples(
+        (_claim_attained(steps), claim_cosine_inequality(), *averages, rate), charts=(figure,)
+    )
 
 
 def _claim_attained(steps: int) -> Identity:
@@ -183,7 +200,9 @@ def claim_cosine_inequality() -> AtMost:
             x = (lo + i * width).union(lo + (i + 1) * width)
             worst = worst.max(abs(((x - x.sin()) / 2).sin()) / (x / 2).sin() ** 2)
     most = Enclosure.at_most(Enclosure.ball(worst).hi, Enclosure.exact(1).basis)
-    return AtMost("largest |sin((x − sin x)/2)| / sin²(x/2) on [1.2, π − 1]", most, Enclosure.exact(1))
+    return AtMost(
+        "largest |sin((x − sin x)/2)| / sin²(x/2) on [1.2, π − 1]", most, Enclosure.exact(1)
+    )
 
 
 def _descend_noisy_cosine(
@@ -203,11 +222,19 @@ def _descend_noisy_cosine(
     bounds = [(2 * room + sigma**2) / np.sqrt(K) for K in COUNTS]
     seen = [mean(f, within=(0.0, 1.0)) for f in found]  # averages of sin²
     claims = tuple(
-        AtMost(f"mean of ‖∇F‖² over {K} noisy steps", m, Enclosure.equal(b)) for K, m, b in zip(COUNTS, seen, bounds)
+        AtMost(f"mean of ‖∇F‖² over {K} noisy steps", m, Enclosure.equal(b))
+        for K, m, b in zip(COUNTS, seen, bounds)
     )
     middles = [float(f.mean()) for f in found]
     slope = fit_rate(np.array(COUNTS[1:]), np.array(middles[1:]))
-    rate = Rate("average ‖∇F‖² of SGD", 0.5, slope, tuple(map(float, COUNTS[1:])), tuple(middles[1:]), slack=0.1)
+    rate = Rate(
+        "average ‖∇F‖² of SGD",
+        0.5,
+        slope,
+        tuple(map(float, COUNTS[1:])),
+        tuple(middles[1:]),
+        slack=0.1,
+    )
     curves = (
         Series("bound (2LΔ + σ²)/√K", COUNTS, bounds, "bound"),
         Series("measured", COUNTS, middles, lo=[m.lo for m in seen], hi=[m.hi for m in seen]),
@@ -215,5 +242,10 @@ def _descend_noisy_cosine(
     return (
         claims,
         rate,
-        Curves("SGD on 1 − cos x with steps 1/√K", Axis("steps K", "log"), Axis("mean ‖∇F_k‖²", "log"), curves),
+        Curves(
+            "SGD on 1 − cos x with steps 1/√K",
+            Axis("steps K", "log"),
+            Axis("mean ‖∇F_k‖²", "log"),
+            curves,
+        ),
     )

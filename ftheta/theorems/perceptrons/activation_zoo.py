@@ -46,25 +46,40 @@ def polynomial(rng: np.random.Generator) -> Target:
     return named_activation(rng, activation="square")
 
 
-def activations_of(subject: Target | Network) -> list[tuple[str, Callable[[Any], Any], float, float]]:
+def activations_of(
+    subject: Target | Network,
+) -> list[tuple[str, Callable[[Any], Any], float, float]]:
     """Name, function and range: of the function itself, or of every activation of the hidden layers."""
     if isinstance(subject, Target) and subject.dimension == 1:
         return [(subject.name, subject.f, subject.lo[0], subject.hi[0])]
-    layers = subject.description.layers[:-1] if isinstance(subject, Network) and subject.description else ()
+    layers = (
+        subject.description.layers[:-1]
+        if isinstance(subject, Network) and subject.description
+        else ()
+    )
     words = sorted({activation(layer.activation).name for layer in layers})
     return [(word, ACTIVATIONS[word].function, -8.0, 8.0) for word in words]
 
 
-@hypothesis(r"the activations $\sigma:\mathbb R\to\mathbb R$ are known", remedy="give a function, or a list of layers")
+@hypothesis(
+    r"the activations $\sigma:\mathbb R\to\mathbb R$ are known",
+    remedy="give a function, or a list of layers",
+)
 def scalar_activations(subject: Target | Network) -> Finding:
     found = activations_of(subject)
     if not found:
-        return Finding.failed("neither a function of one variable nor hidden layers with named activations")
+        return Finding.failed(
+            "neither a function of one variable nor hidden layers with named activations"
+        )
     note = ", ".join(name for name, *_ in found)
     if isinstance(subject, Network):
         return read_off_layers(subject, note, "named in its own list")
     familiar = all(any(a.function is f for a in ACTIVATIONS.values()) for _, f, *_ in found)
-    return Finding.proved(note, "known by name") if familiar else Finding.assumed(f"{note} is taken to be continuous")
+    return (
+        Finding.proved(note, "known by name")
+        if familiar
+        else Finding.assumed(f"{note} is taken to be continuous")
+    )
 
 
 @hypothesis(
@@ -78,7 +93,14 @@ def not_a_polynomial(subject: Target | Network, *, degree: int) -> Finding:
 
 @theorem(
     title="The activations and their properties",
-    sources=("peyre-slides", "gribonval-slides", "murari-slides", "scaman-slides", "peyre-notes", "leshno1993"),
+    sources=(
+        "peyre-slides",
+        "gribonval-slides",
+        "murari-slides",
+        "scaman-slides",
+        "peyre-notes",
+        "leshno1993",
+    ),
     gist="How steep, how bounded and how smooth the activation is decides gradients, stability and what a network can "
     "approximate: one hidden layer approximates everything exactly when the activation is no polynomial.",
     see_also=("degenerate-activations", "uat-nonpolynomial-iff", "gradient-product-bound"),
@@ -101,15 +123,21 @@ def activation_zoo(
     subject: Target | Network,
     rng: np.random.Generator,
     *,
-    degree: Annotated[int, Knob(1, 60, "no polynomial up to this degree", "r", least=0, most=200)] = 5,
-    point: Annotated[float, Knob(-10, 10, "where the slope is read off", "x", least=-700, most=700)] = 5.0,
+    degree: Annotated[
+        int, Knob(1, 60, "no polynomial up to this degree", "r", least=0, most=200)
+    ] = 5,
+    point: Annotated[
+        float, Knob(-10, 10, "where the slope is read off", "x", least=-700, most=700)
+    ] = 5.0,
 ) -> Evidence:
     r"""$\tanh$, $\frac{e^x}{1+e^x}$, $\arctan$, ReLU and LeakyReLU are non-decreasing with Lipschitz constants
     $$\sup|\sigma'|=1,\ \tfrac14,\ 1,\ 1,\ 1,$$ and none is a polynomial: for every $r$ some $\Delta_h^{r+1}\sigma\ne0$,
     while all those of a polynomial of degree $r$ vanish. Exactly the non-polynomial continuous $\sigma$ make networks
     with one hidden layer dense in $C(K)$ for every compact $K\subset\mathbb R^d$."""
     found = [sheet(*which, degree, point) for which in activations_of(subject)]
-    steep = [Identity(f"steepest slope of {s.name}", s.steepest, s.lipschitz) for s in found if s.known]
+    steep = [
+        Identity(f"steepest slope of {s.name}", s.steepest, s.lipschitz) for s in found if s.known
+    ]
     return Evidence(
         claims=(*steep, *map(_claim_nonzero, found)),
         charts=_draw(found),
@@ -129,12 +157,21 @@ def _claim_nonzero(s: Sheet) -> AtMost | Exists:
     least = Enclosure.exact(THRESHOLD)
     if s.known:
         return AtMost(what, least, s.difference.size, witness=s.witness)
-    return Exists(what, {"x": float(s.difference.start), "h": float(s.difference.step)}, least, s.difference.size)
+    return Exists(
+        what,
+        {"x": float(s.difference.start), "h": float(s.difference.step)},
+        least,
+        s.difference.size,
+    )
 
 
 def _examples(names: set[str], degree: int, point: float) -> Examples:
     """The usual activations that the subject does not have."""
-    others = [sheet(name, ACTIVATIONS[name].function, -8.0, 8.0, degree, point) for name in ZOO if name not in names]
+    others = [
+        sheet(name, ACTIVATIONS[name].function, -8.0, 8.0, degree, point)
+        for name in ZOO
+        if name not in names
+    ]
     table = _tabulate("properties of the other usual activations", others, degree)
     return Examples(tables=(table,), numbers=_numbers(others))
 
@@ -154,8 +191,18 @@ def _tabulate(title: str, sheets: Sequence[Sheet], degree: int) -> Table:
         )
         for s in sheets
     ]
-    columns = ("activation", "Lipschitz", "least slope met", "non-decreasing", "ends", "bounded", "homogeneous")
-    return Table(title, (*columns, f"difference of order {degree + 1}", "one hidden layer"), tuple(rows))
+    columns = (
+        "activation",
+        "Lipschitz",
+        "least slope met",
+        "non-decreasing",
+        "ends",
+        "bounded",
+        "homogeneous",
+    )
+    return Table(
+        title, (*columns, f"difference of order {degree + 1}", "one hidden layer"), tuple(rows)
+    )
 
 
 def _format_number(value: float) -> str:
@@ -165,7 +212,10 @@ def _format_number(value: float) -> str:
 def _numbers(sheets: Sequence[Sheet]) -> dict[str, Enclosure]:
     named = {}
     for s in sheets:
-        named |= {f"{s.name}: Lipschitz constant": s.lipschitz, f"{s.name}: steepest slope": s.steepest}
+        named |= {
+            f"{s.name}: Lipschitz constant": s.lipschitz,
+            f"{s.name}: steepest slope": s.steepest,
+        }
         named |= {f"{s.name}: slope at x": s.slope, f"{s.name}: difference": s.difference.size}
     return named
 
@@ -173,7 +223,10 @@ def _numbers(sheets: Sequence[Sheet]) -> dict[str, Enclosure]:
 def _draw(sheets: Sequence[Sheet]) -> tuple[Curves, Curves]:
     """The functions and their slopes, with the usual ones beside them."""
     if not sheets:
-        raise SubjectError("There is no activation to look at.", remedy="give a function of one variable, or layers")
+        raise SubjectError(
+            "There is no activation to look at.",
+            remedy="give a function of one variable, or layers",
+        )
     names = [s.name for s in sheets]
     usual = [(name, ACTIVATIONS[name].function, "reference") for name in ZOO if name not in names]
     every = [*((s.name, s.function, "measured") for s in sheets), *usual]

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Examples, Identity, Knob, Table, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Bars,
+    Enclosure,
+    Evidence,
+    Examples,
+    Identity,
+    Knob,
+    Table,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS, Description, count, random_mlp
 from ftheta.networks import realisation as real
 from ftheta.networks.description import require_layers
@@ -23,13 +34,21 @@ def dense(
     rng: np.random.Generator,
     *,
     sizes: Annotated[str, Knob(says="sizes of the layers", symbol="d", choices=SIZES)] = "3-5-2",
-    activation: Annotated[str, Knob(says="the activation", symbol="ϱ", choices=tuple(ACTIVATIONS))] = "relu",
+    activation: Annotated[
+        str, Knob(says="the activation", symbol="ϱ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
     pruned: Annotated[float, Knob(0, 1, "share of the weights that are set to zero", "s")] = 0.0,
-    forgets: Annotated[str, Knob(says="what the description leaves out", choices=PARTS)] = "nothing",
+    forgets: Annotated[
+        str, Knob(says="what the description leaves out", choices=PARTS)
+    ] = "nothing",
 ) -> Network:
-    theta = real.prune_weights(random_mlp(rng, [int(d) for d in sizes.split("-")], activation, bias=0.5), pruned, rng)
+    theta = real.prune_weights(
+        random_mlp(rng, [int(d) for d in sizes.split("-")], activation, bias=0.5), pruned, rng
+    )
     told = real.forget(theta, forgets)
-    return Network(f"dense {sizes}, {activation}", theta.apply, theta.params, theta.widths[:1], told)
+    return Network(
+        f"dense {sizes}, {activation}", theta.apply, theta.params, theta.widths[:1], told
+    )
 
 
 def biases_left_out(rng: np.random.Generator) -> Network:
@@ -61,7 +80,9 @@ def network_description_realisation(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(1, 1000, "inputs at which it is evaluated", "m", log=True, most=10_000)] = 64,
+    points: Annotated[
+        int, Knob(1, 1000, "inputs at which it is evaluated", "m", log=True, most=10_000)
+    ] = 64,
 ) -> Evidence:
     r"""The description $\theta=(W_\ell,b_\ell)_{\ell\le L}$, $W_\ell\in\mathbb R^{d_\ell\times d_{\ell-1}}$, realises
     $$f_\theta=A_L\circ\varrho\circ A_{L-1}\circ\dots\circ\varrho\circ A_1,\qquad A_\ell(x)=W_\ell x+b_\ell,$$
@@ -90,7 +111,9 @@ def network_description_realisation(
                 Enclosure.exact(net.parameters),
                 Enclosure.exact(full + sum(widths[1:])),
             ),
-            AtMost("connections ≤ Σ d₋ d", Enclosure.exact(counts.connections), Enclosure.exact(full)),
+            AtMost(
+                "connections ≤ Σ d₋ d", Enclosure.exact(counts.connections), Enclosure.exact(full)
+            ),
             _claim_same_output(f"f_θ(x) and its last map, {points} inputs", seen),
             _claim_same_output("f_θ(x), neurons reordered", swapped),
         ),
@@ -112,11 +135,16 @@ def _misprints(description: Description) -> tuple[Identity, ...]:
     d = description.widths
     depth = len(description.layers)
     exact = Enclosure.exact
-    maps = Identity("L activations between affine maps numbered 1, …, L", exact(depth - 1), exact(depth))
+    maps = Identity(
+        "L activations between affine maps numbered 1, …, L", exact(depth - 1), exact(depth)
+    )
     if depth != 2:
         return (maps,)
     weights = exact(d[1] * (d[0] + d[2]))
-    return (maps, Identity("weights of a shallow network with A₁ ∈ ℝ^(d×h)", exact(2 * d[0] * d[1]), weights))
+    return (
+        maps,
+        Identity("weights of a shallow network with A₁ ∈ ℝ^(d×h)", exact(2 * d[0] * d[1]), weights),
+    )
 
 
 def _draw_sizes(passed: list[tuple[str, np.ndarray]]) -> Bars:
@@ -125,7 +153,11 @@ def _draw_sizes(passed: list[tuple[str, np.ndarray]]) -> Bars:
     values = [float(np.sqrt(np.mean(np.square(state)))) for _, state in shown]
     kept = [v if isfinite(v) else 0.0 for v in values]
     return Bars(
-        "size of the intermediate outputs", Axis("root mean square"), tuple(n for n, _ in shown), ("g",), [kept]
+        "size of the intermediate outputs",
+        Axis("root mean square"),
+        tuple(n for n, _ in shown),
+        ("g",),
+        [kept],
     )
 
 
@@ -149,4 +181,10 @@ def _examples(theta: Description) -> Examples:
     if count(theta).parameters > real.STORED:
         return Examples(claims=())
     lost = Enclosure.exact(real.lost_in_a_file(theta))
-    return Examples((Identity("numbers changed by writing to a file and reading back", lost, Enclosure.exact(0)),))
+    return Examples(
+        (
+            Identity(
+                "numbers changed by writing to a file and reading back", lost, Enclosure.exact(0)
+            ),
+        )
+    )

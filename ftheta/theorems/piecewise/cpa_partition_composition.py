@@ -40,10 +40,14 @@ COMPOSED = {
 def network(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which network", symbol="g∘f", choices=("random", *COMPOSED))] = "random",
+    kind: Annotated[
+        str, Knob(says="which network", symbol="g∘f", choices=("random", *COMPOSED))
+    ] = "random",
     inputs: Annotated[int, Knob(1, 64, "number of inputs", "d", log=True, most=1024)] = 2,
     width: Annotated[int, Knob(1, 32, "neurons in each hidden layer", "w", log=True, most=64)] = 8,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     if kind in COMPOSED:
         return Network.described(COMPOSED[kind], kind)
@@ -87,9 +91,15 @@ def cpa_partition_composition(
     net: Network,
     rng: np.random.Generator,
     *,
-    after: Annotated[int, Knob(1, 6, "hidden layers that belong to f; the others to g", "k", most=100)] = 1,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)] = 2.0,
-    max_cells: Annotated[int, Knob(10, 5000, "cells at most", "N", log=True, least=1, most=20_000)] = 2000,
+    after: Annotated[
+        int, Knob(1, 6, "hidden layers that belong to f; the others to g", "k", most=100)
+    ] = 1,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
+    ] = 2.0,
+    max_cells: Annotated[
+        int, Knob(10, 5000, "cells at most", "N", log=True, least=1, most=20_000)
+    ] = 2000,
 ) -> Evidence:
     r"""Let $f:\mathbb R^d\to\mathbb R^m$ and $g$ be continuous and affine on closed full-dimensional polyhedra $P_j$
     and $P'_k$ that cover and have disjoint interiors. Then $g\circ f$ is continuous and affine on the cells
@@ -105,21 +115,37 @@ def cpa_partition_composition(
     made = whole or Composition.of(view.net, view.frame, k, max_cells)
     twice, once = count_relu_twice()
     misprint = Identity(
-        "r∘r: full-dimensional cells listed, and those of a partition", enclose_rational(twice), enclose_rational(once)
+        "r∘r: full-dimensional cells listed, and those of a partition",
+        enclose_rational(twice),
+        enclose_rational(once),
     )
     if made is None:
-        return Evidence((), as_printed=(misprint,), summary=f"more than {max_cells:,} cells: take a smaller window")
+        return Evidence(
+            (),
+            as_printed=(misprint,),
+            summary=f"more than {max_cells:,} cells: take a smaller window",
+        )
     cells = Listing(made.owned, view.frame)
     inner = Listing(made.inner, view.frame)
     pieces = count_pieces(form.network, view.domain, max_cells=20 * max_cells)
-    listed = enclose_rational(len(made.listed)) if made.listed else Enclosure.between(len(cells.pieces), np.inf)
+    listed = (
+        enclose_rational(len(made.listed))
+        if made.listed
+        else Enclosure.between(len(cells.pieces), np.inf)
+    )
     both = Listing(made.listed, view.frame).volume if made.listed else listed
     claims = [
         Identity("volume of all cells in the window, and of the window", cells.volume, view.volume),
-        Identity("pairs of cells whose interiors meet in the window", cells.overlaps, enclose_rational(0)),
+        Identity(
+            "pairs of cells whose interiors meet in the window", cells.overlaps, enclose_rational(0)
+        ),
         Identity("cells that are flat or empty", cells.flat, enclose_rational(0)),
         Identity("cells in the window, and activation cells of the network", cells.count, pieces),
-        AtMost("cells of f ≤ cells of g∘f", enclose_rational(len(made.inner)), enclose_rational(len(made.owned))),
+        AtMost(
+            "cells of f ≤ cells of g∘f",
+            enclose_rational(len(made.inner)),
+            enclose_rational(len(made.owned)),
+        ),
     ]
     read = form.refusal or form.basis is not Basis.EXACT
     if read:
@@ -132,7 +158,10 @@ def cpa_partition_composition(
     axes = axes_of(view.domain)
     return Evidence(
         tuple(claims),
-        (draw_cells(inner, f"cells of f, {net.name}", axes), draw_cells(cells, "cells of g∘f", axes)),
+        (
+            draw_cells(inner, f"cells of f, {net.name}", axes),
+            draw_cells(cells, "cells of g∘f", axes),
+        ),
         {
             "cells": enclose_rational(len(made.owned)),
             "cells listed": listed,
@@ -155,7 +184,9 @@ def _exact_agreement(view: Window, pieces: list[Piece]) -> list[Identity]:
 def _examples() -> Examples:
     """ReLU after ReLU, the smallest composition whose list of pairs is no partition."""
     twice, once = count_relu_twice()
-    return Examples(numbers={"listed for r∘r": enclose_rational(twice), "cells of r∘r": enclose_rational(once)})
+    return Examples(
+        numbers={"listed for r∘r": enclose_rational(twice), "cells of r∘r": enclose_rational(once)}
+    )
 
 
 def count_relu_twice() -> tuple[int, int]:

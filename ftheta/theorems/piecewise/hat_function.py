@@ -50,31 +50,49 @@ r"""$\max\{0,|1-|x||\}$, as a source prints it."""
 def three_neurons(
     rng: np.random.Generator,
     *,
-    copies: Annotated[int, Knob(1, 100, "rescaled copies that each neuron is split into", "m", log=True, most=500)] = 1,
-    offset: Annotated[float, Knob(-0.5, 0.5, "error in the bias of the third neuron", "ε", least=-1e3, most=1e3)] = 0.0,
+    copies: Annotated[
+        int, Knob(1, 100, "rescaled copies that each neuron is split into", "m", log=True, most=500)
+    ] = 1,
+    offset: Annotated[
+        float, Knob(-0.5, 0.5, "error in the bias of the third neuron", "ε", least=-1e3, most=1e3)
+    ] = 0.0,
 ) -> Network:
-    return Network.described(shallow(copies, offset), f"{3 * copies} neurons, third bias off by {offset:g}")
+    return Network.described(
+        shallow(copies, offset), f"{3 * copies} neurons, third bias off by {offset:g}"
+    )
 
 
 def bias_slightly_off(rng: np.random.Generator) -> Network:
     return three_neurons(rng, copies=1, offset=2.0**-10)
 
 
-@hypothesis(r"$f_\theta:\mathbb R\to\mathbb R$ is a ReLU network", remedy="give layers with one input, one output")
+@hypothesis(
+    r"$f_\theta:\mathbb R\to\mathbb R$ is a ReLU network",
+    remedy="give layers with one input, one output",
+)
 def one_input_relu_network(net: Network) -> Finding:
     f = exact_form(net.description)
     if isinstance(f, str):
         return Finding.failed(f"this one has {f}")
-    return Finding.proved(f"{len(f.slopes)} affine pieces", "in rational arithmetic", Enclosure.exact(len(f.slopes)))
+    return Finding.proved(
+        f"{len(f.slopes)} affine pieces", "in rational arithmetic", Enclosure.exact(len(f.slopes))
+    )
 
 
-@hypothesis(r"the slope jumps by $+1,-2,+1$ at $-1,0,1$; $f_\theta=0$ on the left", remedy="correct weights and biases")
+@hypothesis(
+    r"the slope jumps by $+1,-2,+1$ at $-1,0,1$; $f_\theta=0$ on the left",
+    remedy="correct weights and biases",
+)
 def weights_of_the_hat(net: Network) -> Finding:
     f = exact_form(net.description)
     if isinstance(f, str):
         return Finding.undecided("exact pieces")
-    found = ", ".join(f"{float(jump):+.17g} at {float(t):.17g}" for t, jump in list(f.jumps.items())[:4])
-    note = f"slope jumps {found or 'none'}{' …' * (len(f.kinks) > 4)}; value at −1: {float(f(-1)):g}"
+    found = ", ".join(
+        f"{float(jump):+.17g} at {float(t):.17g}" for t, jump in list(f.jumps.items())[:4]
+    )
+    note = (
+        f"slope jumps {found or 'none'}{' …' * (len(f.kinks) > 4)}; value at −1: {float(f(-1)):g}"
+    )
     same = f.jumps == HAT.jumps and f.slopes[0] == 0 == f(-1)
     return Finding.proved(note, "in rational arithmetic") if same else Finding.failed(note)
 
@@ -83,7 +101,12 @@ def weights_of_the_hat(net: Network) -> Finding:
     title="The hat function as a ReLU network",
     gist="Three ReLU neurons make the hat function exactly and two cannot: the smallest example of a network that is "
     "known completely, and the building block of finite elements on the line.",
-    see_also=("relu-univariate-zoo", "cpa-1d-one-hidden-layer", "fem-basis-relu", "one-hidden-layer-not-integrable"),
+    see_also=(
+        "relu-univariate-zoo",
+        "cpa-1d-one-hidden-layer",
+        "fem-basis-relu",
+        "one-hidden-layer-not-integrable",
+    ),
     sources=("gribonval-slides", "murari-slides"),
     assumes=(one_input_relu_network, weights_of_the_hat, describes_this_function),
     on=three_neurons,
@@ -103,7 +126,9 @@ def hat_function(
     net: Network,
     rng: np.random.Generator,
     *,
-    iterates: Annotated[int, Knob(1, 64, "how often the hat is applied to itself", "k", most=1000)] = 2,
+    iterates: Annotated[
+        int, Knob(1, 64, "how often the hat is applied to itself", "k", most=1000)
+    ] = 2,
 ) -> Evidence:
     r"""With $r(t)=\max\{0,t\}$, for every $x\in\mathbb R$
     $$h(x)=\max\{0,1-|x|\}=r(x+1)-2r(x)+r(x-1)=r(1-r(x)-r(-x)),$$
@@ -120,7 +145,10 @@ def hat_function(
         "every neuron in rational arithmetic",
     )
     misprint = Witness(
-        {"x": 2.0}, enclose_rational(PRINTED(2)), enclose_rational(HAT(2)), "both formulas in rational arithmetic"
+        {"x": 2.0},
+        enclose_rational(PRINTED(2)),
+        enclose_rational(HAT(2)),
+        "both formulas in rational arithmetic",
     )
     left, right = f.support
     return Evidence(
@@ -131,7 +159,12 @@ def hat_function(
             Identity("right end of the support", enclose_rational(right), enclose_rational(1)),
         ),
         as_printed=(
-            Identity("max{0, |1 − |x||} = h(x)", enclose_rational(PRINTED(2)), enclose_rational(HAT(2)), misprint),
+            Identity(
+                "max{0, |1 − |x||} = h(x)",
+                enclose_rational(PRINTED(2)),
+                enclose_rational(HAT(2)),
+                misprint,
+            ),
         ),
         charts=(_chart_hats(f, iterate, iterates),),
         numbers={
@@ -153,14 +186,21 @@ def _examples(iterates: int) -> Examples:
     return Examples(
         claims=(
             Identity("sup |r(1 − r(x) − r(−x)) − h|", enclose_rational(deep), enclose_rational(0)),
-            Identity(f"sup |h∘…∘h − {name}|, {iterates} times", enclose_rational(far), enclose_rational(0)),
+            Identity(
+                f"sup |h∘…∘h − {name}|, {iterates} times",
+                enclose_rational(far),
+                enclose_rational(0),
+            ),
             Identity(
                 "rank of “two neurons vanish far out” in c₀, c₁, c₂",
                 enclose_rational(two_neuron_rank()),
                 enclose_rational(3),
             ),
         ),
-        numbers={"printed formula at 2": enclose_rational(PRINTED(2)), "iterate at 2": enclose_rational(iterate(2))},
+        numbers={
+            "printed formula at 2": enclose_rational(PRINTED(2)),
+            "iterate at 2": enclose_rational(iterate(2)),
+        },
     )
 
 
@@ -187,7 +227,8 @@ def far_field_rank(signs: Sequence[int]) -> int:
     (one more than there are neurons) says that only the zero function meets them. Two distinct kinks are always $0$ and
     $1$ after an affine change of $x$.
     """
-    rising = [(1, -k) if sign > 0 else (0, 0) for k, sign in enumerate(signs)]  # (slope, intercept) near +∞
+    # (slope, intercept) near +∞
+    rising = [(1, -k) if sign > 0 else (0, 0) for k, sign in enumerate(signs)]
     falling = [(-1, k) if sign < 0 else (0, 0) for k, sign in enumerate(signs)]  # and near −∞
     slopes = [[0, *(slope for slope, _ in side)] for side in (rising, falling)]
     intercepts = [[1, *(intercept for _, intercept in side)] for side in (rising, falling)]

@@ -41,16 +41,24 @@ MOST_WEIGHTS = 2000  # beyond the first layer; more would take too long in ratio
 def network(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which network", choices=("sawtooth", "two by two", "random"))] = "sawtooth",
+    kind: Annotated[
+        str, Knob(says="which network", choices=("sawtooth", "two by two", "random"))
+    ] = "sawtooth",
     depth: Annotated[int, Knob(1, 10, "hidden layers", "L − 1")] = 4,
-    width: Annotated[int, Knob(1, 12, "neurons in each hidden layer of the random network", "m")] = 8,
-    hidden: Annotated[str, Knob(says="activation of the random one", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    width: Annotated[
+        int, Knob(1, 12, "neurons in each hidden layer of the random network", "m")
+    ] = 8,
+    hidden: Annotated[
+        str, Knob(says="activation of the random one", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     if kind == "random" or hidden != "relu":
         return Network.described(
             random_mlp(rng, (1, *[width] * depth, 1), hidden, bias=0.5), f"random {hidden} network"
         )
-    return Network.described(describe_layers(sawtooth(depth) if kind == "sawtooth" else two_by_two()), kind)
+    return Network.described(
+        describe_layers(sawtooth(depth) if kind == "sawtooth" else two_by_two()), kind
+    )
 
 
 def hyperbolic_tangents(rng: np.random.Generator) -> Network:
@@ -66,7 +74,9 @@ def relu_layers(net: Network) -> Finding:
     why = plain_form(net.description)
     if net.description is None or why:
         return Finding.failed(f"this one has {why}")
-    return Finding.proved(f"widths {'-'.join(map(str, net.description.widths))}", "read off the list")
+    return Finding.proved(
+        f"widths {'-'.join(map(str, net.description.widths))}", "read off the list"
+    )
 
 
 @theorem(
@@ -101,17 +111,27 @@ def pieces_1d(
     zig-zags of $a$ pieces have $a^k=(W/L)^{L/2}$."""
     layers = require_layers(net.description)
     d = net.input_shape[0]
-    ends = rng.normal(size=(2, d)) if net.data is None else np.asarray(net.data.x[[0, -1]], np.float64).reshape(2, d)
+    ends = (
+        rng.normal(size=(2, d))
+        if net.data is None
+        else np.asarray(net.data.x[[0, -1]], np.float64).reshape(2, d)
+    )
     x, v = (np.zeros(1), np.ones(1)) if d == 1 else (ends[0], ends[1] - ends[0])
     widths = layers.widths[1:-1]
     most = Enclosure.exact(product_bound(widths))
     if plain_form(layers):
         seen = broken_triples(layers, x, v, 4096)
-        return Evidence((AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces")
+        return Evidence(
+            (AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces"
+        )
     if sum(layer.weight.size for layer in layers.layers[1:]) > MOST_WEIGHTS:
         cells = count_pieces(from_description(layers), Segment(x, x + v), max_cells=10**6)
-        claim = AtMost("activation cells on a segment, no fewer than its affine pieces", cells, most)
-        return Evidence((claim,), numbers={"cells": cells}, summary=f"{cells.lo:,.0f} cells on the segment")
+        claim = AtMost(
+            "activation cells on a segment, no fewer than its affine pieces", cells, most
+        )
+        return Evidence(
+            (claim,), numbers={"cells": cells}, summary=f"{cells.lo:,.0f} cells on the segment"
+        )
     found = along(exact(layers), x.tolist(), v.tolist())
     pieces = enclose_rational(found.pieces)
     narrow = narrow_bound(widths)
@@ -120,7 +140,10 @@ def pieces_1d(
     return Evidence(
         claims=(
             AtMost("affine pieces, product bound", pieces, most),
-            *(AtMost("affine pieces, with at most two zeros for m₁ ≤ 2", pieces, bound) for bound in sharper),
+            *(
+                AtMost("affine pieces, with at most two zeros for m₁ ≤ 2", pieces, bound)
+                for bound in sharper
+            ),
         ),
         as_printed=(
             Identity(
@@ -145,8 +168,14 @@ def _examples(folds: int) -> Examples:
     tent = enclose_rational(_count_tent_pieces(folds))
     return Examples(
         claims=(
-            Identity(f"pieces of the {folds}-fold tent on [0, 1]", tent, enclose_rational(2**folds)),
-            Identity("pieces of two sparse zig-zags of 5", enclose_rational(zigzags), enclose_rational(25)),
+            Identity(
+                f"pieces of the {folds}-fold tent on [0, 1]", tent, enclose_rational(2**folds)
+            ),
+            Identity(
+                "pieces of two sparse zig-zags of 5",
+                enclose_rational(zigzags),
+                enclose_rational(25),
+            ),
             Identity(
                 "pieces of an example with widths (2, 2)",
                 enclose_rational(best),
@@ -190,19 +219,28 @@ def three_by_two() -> ExactNetwork:
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _chart_growth(found: Along, widths: Sequence[int], rng: np.random.Generator, name: str) -> Curves:
+def _chart_growth(
+    found: Along, widths: Sequence[int], rng: np.random.Generator, name: str
+) -> Curves:
     """Pieces against depth: this network, a random one, the sawtooth, the bound."""
     depth = list(range(len(found.grown)))
     narrow = [min(m, 16) for m in widths]
     chance = along(exact(random_mlp(rng, (1, *narrow, 1), bias=0.5)), [0], [1]).grown
     folds = [1, *(_count_tent_pieces(k) for k in range(1, min(len(depth), 11)))]
     series = (
-        Series("product bound", depth, [min(product_bound(widths[:k]), 10**300) for k in depth], "bound"),
+        Series(
+            "product bound",
+            depth,
+            [min(product_bound(widths[:k]), 10**300) for k in depth],
+            "bound",
+        ),
         Series(name, depth, found.grown, "measured"),
         Series("random, one input", depth[: len(chance)], chance, "other"),
         Series("sawtooth, width 2", depth[: len(folds)], folds, "reference"),
     )
-    return Curves("pieces against depth", Axis("hidden layers"), Axis("affine pieces", "log"), series)
+    return Curves(
+        "pieces against depth", Axis("hidden layers"), Axis("affine pieces", "log"), series
+    )
 
 
 def _chart_profile(found: Along) -> Curves:
@@ -213,6 +251,8 @@ def _chart_profile(found: Along) -> Curves:
     margin = max((hi - lo) / 8, Fraction(1, 4))
     shown = [t for t in kinks if lo <= t <= hi][:2000]
     f = found.outputs[0]
-    marks = Series("kinks", [float(t) for t in shown], [float(f(t)) for t in shown], "reference", "points")
+    marks = Series(
+        "kinks", [float(t) for t in shown], [float(f(t)) for t in shown], "reference", "points"
+    )
     line = draw_graph("first output", f, [lo - margin, *shown, hi + margin])
     return Curves("along the line", Axis("t"), Axis("value"), (line, marks))

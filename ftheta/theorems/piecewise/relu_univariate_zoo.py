@@ -7,7 +7,18 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Evidence, Examples, Finding, Identity, Knob, hypothesis, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Curves,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    hypothesis,
+    theorem,
+)
 from ftheta.relu.counts import count
 from ftheta.relu.elementary import absolute, identity, minimum, ramp, repu_power, soft_threshold
 from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, enclose_rational, from_jumps
@@ -27,7 +38,9 @@ RAYS = ((1, 0), (1, 1), (-1, 0), (-1, -1))
 def exercise(
     rng: np.random.Generator,
     *,
-    function: Annotated[str, Knob(says="which function", symbol="f", choices=(*NAMES, "parabola"))] = "soft threshold",
+    function: Annotated[
+        str, Knob(says="which function", symbol="f", choices=(*NAMES, "parabola"))
+    ] = "soft threshold",
     threshold: float = 1.0,
 ) -> Target:
     if function == "parabola":
@@ -50,7 +63,10 @@ def piecewise_affine(f: Target) -> Finding:
         return Finding.failed(read)
     pieces, basis = read
     return Finding.proved(
-        f"{len(pieces.slopes)} affine pieces", "read off the graph", enclose_rational(len(pieces.slopes)), basis=basis
+        f"{len(pieces.slopes)} affine pieces",
+        "read off the graph",
+        enclose_rational(len(pieces.slopes)),
+        basis=basis,
     )
 
 
@@ -95,9 +111,15 @@ def relu_univariate_zoo(
             Identity("sup |f − its smallest network|", off, enclose_rational(0), elsewhere),
             AtMost("neurons of f", enclose_rational(neurons), enclose_rational(max(m + 1, 2))),
         ),
-        as_printed=(Identity("r(x)^p + (−1)^p r(−x)^p = x^p at p = 0, x = 1", odd, enclose_rational(1)),),
+        as_printed=(
+            Identity("r(x)^p + (−1)^p r(−x)^p = x^p at p = 0, x = 1", odd, enclose_rational(1)),
+        ),
         charts=(draw_neurons(f, net, f"{target.name} and its neurons"),),
-        numbers={"kinks": enclose_rational(m), "neurons": enclose_rational(neurons), "fewest neurons possible": least},
+        numbers={
+            "kinks": enclose_rational(m),
+            "neurons": enclose_rational(neurons),
+            "fewest neurons possible": least,
+        },
         tables=(tabulate_neurons(net),),
         summary=f"{target.name} has {m} kinks and takes {neurons} neurons",
         examples=partial(_examples, threshold, power),
@@ -110,12 +132,26 @@ def relu_univariate_zoo(
 def _examples(threshold: float, p: int) -> Examples:
     """The formulas for all real numbers, each reduced to finitely many exact equalities."""
     zero = enclose_rational(0)
-    errors = {name: (shape(name, threshold) - on_line(formula(name, threshold))[0]).largest[1] for name in NAMES}
+    errors = {
+        name: (shape(name, threshold) - on_line(formula(name, threshold))[0]).largest[1]
+        for name in NAMES
+    }
     return Examples(
         claims=(
-            *(Identity(f"sup |formula − {name}|", enclose_rational(error), zero) for name, error in errors.items()),
-            Identity("error of min{x, y} on rays, all being linear between", enclose_rational(minimum_error()), zero),
-            Identity(f"error of x^{p} at 0, ±1, …, ±{p}, which determine it", enclose_rational(power_error(p)), zero),
+            *(
+                Identity(f"sup |formula − {name}|", enclose_rational(error), zero)
+                for name, error in errors.items()
+            ),
+            Identity(
+                "error of min{x, y} on rays, all being linear between",
+                enclose_rational(minimum_error()),
+                zero,
+            ),
+            Identity(
+                f"error of x^{p} at 0, ±1, …, ±{p}, which determine it",
+                enclose_rational(power_error(p)),
+                zero,
+            ),
         ),
         charts=(_chart_shapes(threshold), _chart_powers(p)),
         numbers={"formula for x^0 at 1": enclose_rational(printed_power(1, 0))},
@@ -174,6 +210,11 @@ def _chart_powers(p: int) -> Curves:
         draw_graph(f"r(x)^{p}", lambda x: max(x, 0) ** p, points, "other"),
         draw_graph(f"±r(−x)^{p}", lambda x: (-1) ** p * max(-x, 0) ** p, points, "other"),
         draw_graph(f"their sum, x^{p}", lambda x: repu_power(x, p), points, "measured"),
-        draw_graph("at p = 0: 2, not 1", lambda x: printed_power(1 if x >= 0 else -1, 0), points, "reference"),
+        draw_graph(
+            "at p = 0: 2, not 1",
+            lambda x: printed_power(1 if x >= 0 else -1, 0),
+            points,
+            "reference",
+        ),
     )
     return Curves(f"x^{p} from two rectified powers", Axis("x"), Axis("value"), series)

@@ -43,7 +43,9 @@ LOSSES = ("squared", "absolute", "zero-one")
 
 
 def conditional_law(
-    rng: np.random.Generator, *, kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "three values"
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "three values",
 ) -> Dataset:
     if kind == "three values":
         y = np.repeat([0.0, 1.0, 10.0], [8, 7, 5])
@@ -53,9 +55,15 @@ def conditional_law(
     if kind == "two values":
         return Dataset("0 and 1, one to four", np.ones((10, 1)), np.repeat([0.0, 1.0], [2, 8]))
     if kind == "skewed":
-        return Dataset("rounded log-normal values", np.ones((400, 1)), np.round(4 * np.exp(rng.normal(size=400))) / 4)
+        return Dataset(
+            "rounded log-normal values",
+            np.ones((400, 1)),
+            np.round(4 * np.exp(rng.normal(size=400))) / 4,
+        )
     x = np.repeat(np.arange(16.0), 8)
-    return Dataset("16 points, 8 noisy values at each", x[:, None], np.sin(x / 3) + 0.3 * rng.normal(size=128))
+    return Dataset(
+        "16 points, 8 noisy values at each", x[:, None], np.sin(x / 3) + 0.3 * rng.normal(size=128)
+    )
 
 
 def one_class(rng: np.random.Generator) -> Dataset:
@@ -65,16 +73,25 @@ def one_class(rng: np.random.Generator) -> Dataset:
 @hypothesis("every row has one target", remedy="give data with one label per row")
 def one_target(data: Dataset) -> Finding:
     got = 0 if data.y is None else data.y[0].size
-    return Finding.decide(got == 1, f"{len(data):,} rows, targets per row: {got}", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        got == 1, f"{len(data):,} rows, targets per row: {got}", "counted", basis=Basis.EXACT
+    )
 
 
-@hypothesis(r"$0<p<1$", remedy="give data with both classes: with one alone the logistic risk has no minimiser")
+@hypothesis(
+    r"$0<p<1$",
+    remedy="give data with both classes: with one alone the logistic risk has no minimiser",
+)
 def both_classes(data: Dataset, *, p: float) -> Finding:
     if data.y is None:
         return Finding.failed("there are no labels")
     chance = _positive_probability(data.y.ravel(), p)
     return Finding.decide(
-        0 < chance < 1, f"p = {float(chance):.6g}", "in rationals", Enclosure.exact(chance), basis=Basis.EXACT
+        0 < chance < 1,
+        f"p = {float(chance):.6g}",
+        "in rationals",
+        Enclosure.exact(chance),
+        basis=Basis.EXACT,
     )
 
 
@@ -82,7 +99,12 @@ def both_classes(data: Dataset, *, p: float) -> Finding:
     title="What each loss estimates",
     gist="Which number a model learns to predict depends on the loss: the squared loss asks for the mean, the absolute "
     "loss for a median, the zero-one loss for the mode, the logistic loss for the log-odds.",
-    see_also=("loss-zoo", "mle-interpretations", "population-and-empirical-risk", "error-decomposition"),
+    see_also=(
+        "loss-zoo",
+        "mle-interpretations",
+        "population-and-empirical-risk",
+        "error-decomposition",
+    ),
     same_for_all={
         "R(c) − Var Y": "an identity, evaluated in rationals on the given labels: nothing is left over",
         "P(Y < m) − ½": "of two labels the median is the commoner one, and none lies below or above both",
@@ -109,7 +131,9 @@ def bayes_predictors(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    p: Annotated[float, Knob(0.01, 0.99, "probability of the positive label", "p", least=1e-9, most=1 - 1e-9)] = 0.8,
+    p: Annotated[
+        float, Knob(0.01, 0.99, "probability of the positive label", "p", least=1e-9, most=1 - 1e-9)
+    ] = 0.8,
 ) -> Evidence:
     r"""Pointwise minimisers of the conditional risk $c\mapsto\mathbb E[\ell(c,Y)\mid X=x]$: the squared loss asks for
     $\mathbb E[Y|X]$, and its least value is the conditional variance; the absolute loss for any conditional median; the
@@ -123,7 +147,10 @@ def bayes_predictors(
     logistic = _logistic_claims(chance)
     claims = (*_law_claims(law), *_cross_entropy_claims(law.weights), *_floor_claims(groups, x, y))
     charts = (_draw_law(law), _draw_risks(law))
-    log_odds_numbers = {"log-odds": log_odds(chance), "log-odds by search": Enclosure.equal(logistic_minimiser(chance))}
+    log_odds_numbers = {
+        "log-odds": log_odds(chance),
+        "log-odds by search": Enclosure.equal(logistic_minimiser(chance)),
+    }
     examples = partial(Examples, logistic, (_draw_logistic_risk(chance),), numbers=log_odds_numbers)
     if _has_two_classes(y):
         claims = (*claims, *logistic)
@@ -137,7 +164,9 @@ def bayes_predictors(
         "mode": law.mode,
         "noise floor": groups.floor("squared"),
     }
-    numbers: dict[str, Enclosure | float] = {name: Enclosure.exact(value) for name, value in exact.items()}
+    numbers: dict[str, Enclosure | float] = {
+        name: Enclosure.exact(value) for name, value in exact.items()
+    }
     if examples is None:
         numbers |= log_odds_numbers
     summary = (
@@ -145,7 +174,9 @@ def bayes_predictors(
         f"mean {float(law.mean):.6g}, median {float(law.median[0]):.6g}, mode {float(law.mode):.6g}; "
         f"noise floor {float(groups.floor('squared')):.6g}"
     )
-    return Evidence(claims, charts, numbers, (_floor_table(groups),), summary=summary, examples=examples)
+    return Evidence(
+        claims, charts, numbers, (_floor_table(groups),), summary=summary, examples=examples
+    )
 
 
 def _has_two_classes(y: np.ndarray) -> bool:
@@ -166,7 +197,9 @@ def _minimiser(law: ConditionalLaw, loss: str) -> Fraction:
 def _law_claims(law: ConditionalLaw) -> tuple[Claim, ...]:
     r"""Optimality in rationals: $R(c)=\mathrm{Var}+(c-\mathbb EY)^2$ (two quadratics that agree at three points), the
     slopes beside a median, the largest probability. Then the risks that a search on the line reaches."""
-    square = [law.risk("squared", law.mean + c) - law.variance - Fraction(c) ** 2 for c in (-1, 0, 1)]
+    square = [
+        law.risk("squared", law.mean + c) - law.variance - Fraction(c) ** 2 for c in (-1, 0, 1)
+    ]
     low, high = law.median
     half = Fraction(1, 2)
     sides = max(law.below(low, too=False) - half, half - law.below(low, too=True))
@@ -175,12 +208,22 @@ def _law_claims(law: ConditionalLaw) -> tuple[Claim, ...]:
     size = max(1.0, *(abs(float(v)) for v in law.values))
     searches = []
     for loss in LOSSES:
-        gap = law.risk(loss, _minimiser(law, loss)) - law.risk(loss, Fraction(law.search_minimiser(loss)))
+        gap = law.risk(loss, _minimiser(law, loss)) - law.risk(
+            loss, Fraction(law.search_minimiser(loss))
+        )
         what = f"least {loss} risk − the risk where a search ends"
         searches.append(Identity(what, Enclosure.equal(float(gap)), ZERO, atol=1e-9 * size**2))
     return (
-        Identity("R(c) − Var Y − (c − EY)² at three c, squared", Enclosure.exact(max(map(abs, square))), ZERO),
-        AtMost("P(Y < m) − ½ and ½ − P(Y ≤ m) at both ends of the medians", Enclosure.exact(sides), ZERO),
+        Identity(
+            "R(c) − Var Y − (c − EY)² at three c, squared",
+            Enclosure.exact(max(map(abs, square))),
+            ZERO,
+        ),
+        AtMost(
+            "P(Y < m) − ½ and ½ − P(Y ≤ m) at both ends of the medians",
+            Enclosure.exact(sides),
+            ZERO,
+        ),
         AtMost("largest P(Y = c) − P(Y = mode)", Enclosure.exact(likeliest), ZERO),
         *searches,
     )
@@ -197,14 +240,23 @@ def _logistic_claims(p: Fraction) -> tuple[Claim, ...]:
 
 def _cross_entropy_claims(weights: tuple[Fraction, ...]) -> tuple[Claim, ...]:
     """At the logarithms of the probabilities the gradient vanishes."""
-    return (Identity("gradient of the cross-entropy risk at ln p + 5", entropy_slope(weights), ZERO, atol=1e-30),)
+    return (
+        Identity(
+            "gradient of the cross-entropy risk at ln p + 5",
+            entropy_slope(weights),
+            ZERO,
+            atol=1e-30,
+        ),
+    )
 
 
 def _draw_logistic_risk(p: Fraction) -> Curves:
     s = np.linspace(-6, 6, 241)
     curve = Series(f"p = {float(p):.4g}", s, logistic_risk(p, s))
     at = log_odds(p).middle
-    mark = Series(f"ln(p/(1 − p)) = {at:.4g}", [at], [float(logistic_risk(p, at))], "bound", "points")
+    mark = Series(
+        f"ln(p/(1 − p)) = {at:.4g}", [at], [float(logistic_risk(p, at))], "bound", "points"
+    )
     return Curves("conditional logistic risk", Axis("score s"), Axis("risk"), (curve, mark))
 
 
@@ -222,8 +274,14 @@ def _draw_law(law: ConditionalLaw) -> Histogram:
         heights = [weights[np.abs(values - m) < width / 2].sum() for m in middle]
     top = 1.08 * max(heights)
     marks: list[tuple[str, Fraction, Role]]
-    marks = [("mode", law.mode, "reference"), ("median", law.median[0], "bound"), ("mean", law.mean, "measured")]
-    curves = [Series(f"{n} {float(v):.4g}", [float(v)] * 2, [top, 0.0], role) for n, v, role in marks]
+    marks = [
+        ("mode", law.mode, "reference"),
+        ("median", law.median[0], "bound"),
+        ("mean", law.mean, "measured"),
+    ]
+    curves = [
+        Series(f"{n} {float(v):.4g}", [float(v)] * 2, [top, 0.0], role) for n, v, role in marks
+    ]
     return Histogram(
         "the law of Y given x, and what three losses predict",
         Axis("y"),
@@ -248,7 +306,13 @@ def _draw_risks(law: ConditionalLaw) -> Curves:
     values = np.array([float(v) for v in law.values])
     floor = float(law.risk("zero-one", law.mode)) or 1.0
     series.append(
-        Series("zero-one, at the values", values, law.float_risk("zero-one", values) / floor, "bound", "points")
+        Series(
+            "zero-one, at the values",
+            values,
+            law.float_risk("zero-one", values) / floor,
+            "bound",
+            "points",
+        )
     )
     return Curves(
         "conditional risk of predicting c, over the least",
@@ -266,12 +330,21 @@ def _floor_claims(groups: Groups, x: np.ndarray, y: np.ndarray) -> tuple[Claim, 
     size = float(np.mean(y**2))
     return (
         AtMost(
-            "noise floor ≤ risk of least squares", Enclosure.exact(groups.floor("squared")), reached, atol=1e-12 * size
+            "noise floor ≤ risk of least squares",
+            Enclosure.exact(groups.floor("squared")),
+            reached,
+            atol=1e-12 * size,
         ),
     )
 
 
 def _floor_table(groups: Groups) -> Table:
     rows = [(loss, float(groups.floor(loss))) for loss in LOSSES]
-    extra = (("variance of the noise, unbiased", groups.noise_variance()),) if groups.repeated_rows else ()
-    return Table("least risk of any function of x on these rows", ("loss", "noise floor"), (*rows, *extra))
+    extra = (
+        (("variance of the noise, unbiased", groups.noise_variance()),)
+        if groups.repeated_rows
+        else ()
+    )
+    return Table(
+        "least risk of any function of x on these rows", ("loss", "noise floor"), (*rows, *extra)
+    )

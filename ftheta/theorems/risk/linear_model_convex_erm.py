@@ -59,7 +59,14 @@ from ftheta.training.study import first_rows
 ZERO = Enclosure.exact(0)
 REACH = 1000.0
 POINTS = 16  # parameters at which Hessians are compared
-KINDS = ("three points", "noisy line", "overlapping clouds", "separable clouds", "touching squares", "a product")
+KINDS = (
+    "three points",
+    "noisy line",
+    "overlapping clouds",
+    "separable clouds",
+    "touching squares",
+    "a product",
+)
 LOSSES = ("what the labels ask for", "squared")
 
 
@@ -71,15 +78,21 @@ def rows(
 ) -> Dataset | Network:
     if kind == "a product":
         data = Dataset("y = x", np.array([[1.0], [2.0]]), np.array([[1.0], [2.0]]))
-        return Network("f(x) = a b x at a = b = 0", lambda p, x: p[0] * p[1] * x, np.zeros(2), (1,), data=data)
+        return Network(
+            "f(x) = a b x at a = b = 0", lambda p, x: p[0] * p[1] * x, np.zeros(2), (1,), data=data
+        )
     if kind == "three points":
-        return Dataset(kind, np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0]))
+        return Dataset(
+            kind, np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([1.0, 2.0, 3.0])
+        )
     if kind == "noisy line":
         x = np.column_stack([np.linspace(-1, 1, size), np.ones(size)])
         return Dataset(kind, x, x @ np.array([1.5, 0.5]) + 0.3 * rng.normal(size=size))
     labels = np.where(np.arange(size) % 2, 1.0, -1.0)
     if kind == "touching squares":  # both classes have rows on the line x₁ = 0
-        x = np.round(rng.uniform(0, 1, (size, 2)) * 4) / 4 * np.array([1.0, 2.0]) - np.array([0.0, 1.0])
+        x = np.round(rng.uniform(0, 1, (size, 2)) * 4) / 4 * np.array([1.0, 2.0]) - np.array(
+            [0.0, 1.0]
+        )
         x[:, 0] *= labels
         x[:4] = [[0.0, 1.0], [0.0, 0.5], [0.0, -1.0], [0.0, 0.0]]
         return Dataset(kind, np.column_stack([x, np.ones(size)]), labels)
@@ -92,18 +105,27 @@ def product_of_two(rng: np.random.Generator) -> Dataset | Network:
     return rows(rng, kind="a product")
 
 
-@hypothesis("there is one target per row", remedy="give data with one number or one of two classes per row")
+@hypothesis(
+    "there is one target per row", remedy="give data with one number or one of two classes per row"
+)
 def one_target(subject: Dataset | Network) -> Finding:
     data = subject if isinstance(subject, Dataset) else subject.data
     got = 0 if data is None or data.y is None else data.y[0].size
     return Finding.decide(got == 1, f"targets per row: {got}", "counted", basis=Basis.EXACT)
 
 
-@hypothesis(r"$f_\theta$ is linear in $\theta$", remedy="train the last layer alone, or features fixed in advance")
+@hypothesis(
+    r"$f_\theta$ is linear in $\theta$",
+    remedy="train the last layer alone, or features fixed in advance",
+)
 def linear_in_parameters(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
         return Finding.proved(f"⟨x, θ⟩ with {subject.x[0].size:,} parameters", "fitted so here")
-    x = np.random.default_rng(0).normal(size=(4, *subject.input_shape)) if subject.data is None else subject.data.x[:16]
+    x = (
+        np.random.default_rng(0).normal(size=(4, *subject.input_shape))
+        if subject.data is None
+        else subject.data.x[:16]
+    )
     off = _nonlinearity(subject.apply, subject.params, x, np.random.default_rng(0))
     note = f"f(θ + θ′) − f(θ) − f(θ′) + f(0) up to {off:.3g}, relative"
     return Finding.sampled(note) if off < 1e-9 else Finding.failed(note, Enclosure.equal(off))
@@ -163,14 +185,22 @@ def _fit_line(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Evidenc
     claims = _curvature_claims(x, y, "squared", rng)
     claims += () if exact is None else (_normal_equations(x, y, exact),)
     smallest_eigenvalue, largest_eigenvalue = eigenvalue_range(squared_hessian(x))
-    known = [Enclosure.equal(v) for v in theta.tolist()] if exact is None else [Enclosure.exact(v) for v in exact]
+    known = (
+        [Enclosure.equal(v) for v in theta.tolist()]
+        if exact is None
+        else [Enclosure.exact(v) for v in exact]
+    )
     numbers: dict[str, Enclosure | float] = {f"θ {i + 1}": v for i, v in enumerate(known[:8])}
     numbers |= {"κ(XᵀX)": condition(x), "λ_min": smallest_eigenvalue, "λ_max": largest_eigenvalue}
     numbers["risk"] = float(np.mean((x @ theta - y) ** 2))
     fit = f"least squares θ = ({', '.join(f'{v:.6g}' for v in theta[:6])}), risk {numbers['risk']:.6g}"
     summary = f"{fit}, κ(XᵀX) = {condition(x):.6g}"
     return Evidence(
-        claims, (_draw_regression(x, y, theta),), numbers, summary=summary, examples=partial(_loss_examples, "squared")
+        claims,
+        (_draw_regression(x, y, theta),),
+        numbers,
+        summary=summary,
+        examples=partial(_loss_examples, "squared"),
     )
 
 
@@ -179,13 +209,19 @@ def _fit_classes(x: np.ndarray, labels: np.ndarray, rng: np.random.Generator) ->
     z = labels[:, None] * x
     found = separation(z)
     fit = logistic_regression(z)
-    claims = (*_curvature_claims(x, labels, "logistic", rng), _equality_at_zero(x), *_separation_claims(z, found, fit))
+    claims = (
+        *_curvature_claims(x, labels, "logistic", rng),
+        _equality_at_zero(x),
+        *_separation_claims(z, found, fit),
+    )
     numbers: dict[str, Enclosure | float] = {
         "κ(XᵀX)": condition(x),
         "loss": fit.loss,
         "errors": float(np.sum(z @ fit.theta <= 0)),
     }
-    numbers["minimiser"] = Enclosure() if found.has_minimiser is None else Enclosure.exact(int(found.has_minimiser))
+    numbers["minimiser"] = (
+        Enclosure() if found.has_minimiser is None else Enclosure.exact(int(found.has_minimiser))
+    )
     if found.has_minimiser:
         numbers |= {f"θ {i + 1}": float(v) for i, v in enumerate(fit.theta[:8])}
     words = {
@@ -193,7 +229,13 @@ def _fit_classes(x: np.ndarray, labels: np.ndarray, rng: np.random.Generator) ->
         False: "the logistic loss has no minimiser",
         None: "not decided",
     }
-    proof = "direction w" if found.direction else "multipliers u" if found.multipliers else "exact simplex"
+    proof = (
+        "direction w"
+        if found.direction
+        else "multipliers u"
+        if found.multipliers
+        else "exact simplex"
+    )
     rows = (
         ("rows", found.kind),
         ("certificate", proof if found.kind != "undecided" else "none"),
@@ -201,7 +243,9 @@ def _fit_classes(x: np.ndarray, labels: np.ndarray, rng: np.random.Generator) ->
     )
     table = Table("separability", ("question", "answer"), rows)
     direction = np.array(found.direction, float) if found.direction else fit.theta
-    chart = draw_boundary(x, labels, direction, "separates" if found.direction else "logistic regression")
+    chart = draw_boundary(
+        x, labels, direction, "separates" if found.direction else "logistic regression"
+    )
     answer = "too many to decide" if found.has_minimiser is None else words[found.has_minimiser]
     summary = f"{found.kind} rows: {answer}; κ(XᵀX) = {condition(x):.6g}"
     return Evidence(
@@ -221,22 +265,36 @@ def _loss_examples(loss: str) -> Examples:
     convex = AtMost(f"0 ≤ least ℓ″ on [−{REACH:g}, {REACH:g}], {loss}", ZERO, proved)
     if loss == "squared":
         return Examples((convex,))
-    quarter = Identity("coefficients by which ¼ − σ(1 − σ) is not (½ − σ)²", Enclosure.exact(half_gap()), ZERO)
+    quarter = Identity(
+        "coefficients by which ¼ − σ(1 − σ) is not (½ − σ)²", Enclosure.exact(half_gap()), ZERO
+    )
     return Examples((convex, quarter))
 
 
-def _curvature_claims(x: np.ndarray, y: np.ndarray, loss: str, rng: np.random.Generator) -> tuple[Claim, ...]:
+def _curvature_claims(
+    x: np.ndarray, y: np.ndarray, loss: str, rng: np.random.Generator
+) -> tuple[Claim, ...]:
     """The Hessian of E by JAX against the formula, and its least eigenvalue at random parameters."""
     thetas = rng.normal(size=(POINTS, x.shape[1])) * 10 ** rng.uniform(-1, 1, (POINTS, 1))
     one = loss_named(loss).of
     objective = lambda theta: jnp.mean(jax.vmap(one)(jnp.asarray(x) @ theta, jnp.asarray(y)))
     hessians = np.asarray(call_compiled(jax.vmap(jax.hessian(objective)), thetas))
-    formula = [squared_hessian(x) if loss == "squared" else logistic_hessian(x, theta) for theta in thetas]
+    formula = [
+        squared_hessian(x) if loss == "squared" else logistic_hessian(x, theta) for theta in thetas
+    ]
     size = float(np.abs(x.T @ x).max()) / len(x)
     gap = float(np.abs(hessians - formula).max()) / size
-    least = min(float(np.linalg.eigvalsh(H)[0]) for H in formula) + 16 * len(x[0]) * np.finfo(float).eps * size
+    least = (
+        min(float(np.linalg.eigvalsh(H)[0]) for H in formula)
+        + 16 * len(x[0]) * np.finfo(float).eps * size
+    )
     return (
-        Identity("∇²E by JAX − Σ ℓ″ x xᵀ/n, relative", Enclosure.measured(gap, samples=POINTS), ZERO, atol=1e-9),
+        Identity(
+            "∇²E by JAX − Σ ℓ″ x xᵀ/n, relative",
+            Enclosure.measured(gap, samples=POINTS),
+            ZERO,
+            atol=1e-9,
+        ),
         AtMost("0 ≤ λ_min(∇²E) and rounding", ZERO, Enclosure.measured(least, samples=POINTS)),
     )
 
@@ -245,7 +303,9 @@ def _equality_at_zero(x: np.ndarray) -> Identity:
     r"""The bound $\nabla^2E\preceq\frac1{4n}X^\top X$ is attained at 0."""
     at_zero = np.abs(logistic_hessian(x, np.zeros(x.shape[1])) - (x / 4).T @ x / len(x)).max()
     size = max(float(np.abs(x.T @ x).max()) / len(x), 1e-300)
-    return Identity("∇²E(0) − XᵀX/4n, relative", Enclosure.equal(float(at_zero) / size), ZERO, atol=1e-12)
+    return Identity(
+        "∇²E(0) − XᵀX/4n, relative", Enclosure.equal(float(at_zero) / size), ZERO, atol=1e-12
+    )
 
 
 def _separation_claims(z: np.ndarray, found: Separation, fit: LogisticFit) -> tuple[Claim, ...]:
@@ -257,7 +317,11 @@ def _separation_claims(z: np.ndarray, found: Separation, fit: LogisticFit) -> tu
         lower, here = (Enclosure.equal(logistic_value(z, t)) for t in (ahead, fit.theta))
         return (
             AtMost("0 ≤ least margin ⟨z, w⟩", ZERO, Enclosure.exact(min(margins))),
-            AtMost("largest −⟨z, w⟩, of a row that is not on the plane", Enclosure.exact(-max(margins)), ZERO),
+            AtMost(
+                "largest −⟨z, w⟩, of a row that is not on the plane",
+                Enclosure.exact(-max(margins)),
+                ZERO,
+            ),
             AtMost("E(θ + w/‖w‖) ≤ E(θ): no minimiser", lower, here, atol=1e-300),
         )
     if found.multipliers is None:
@@ -266,7 +330,9 @@ def _separation_claims(z: np.ndarray, found: Separation, fit: LogisticFit) -> tu
     return (
         Identity("largest entry of Σ uᵢzᵢ", Enclosure.exact(left), ZERO),
         AtMost("−least uᵢ", Enclosure.exact(-min(found.multipliers)), ZERO),
-        Identity("gradient at the minimiser, relative", Enclosure.equal(fit.gradient), ZERO, atol=1e-8),
+        Identity(
+            "gradient at the minimiser, relative", Enclosure.equal(fit.gradient), ZERO, atol=1e-8
+        ),
     )
 
 
@@ -286,11 +352,19 @@ def _draw_regression(x: np.ndarray, y: np.ndarray, theta: np.ndarray) -> Curves:
         ends = np.array([t.min(), t.max()])
         at = np.repeat(x[:1], 2, axis=0)
         at[:, varying[0]] = ends
-        series = (Series("rows", t, y, "measured", "points"), Series("least squares", ends, at @ theta, "bound"))
+        series = (
+            Series("rows", t, y, "measured", "points"),
+            Series("least squares", ends, at @ theta, "bound"),
+        )
         return Curves("regression line", Axis("x"), Axis("y"), series)
     span = [float(min(y.min(), predictions.min())), float(max(y.max(), predictions.max()))]
-    series = (Series("y = ŷ", span, span, "reference"), Series("rows", predictions, y, "measured", "points"))
-    return Curves("targets against predictions of least squares", Axis("prediction"), Axis("target"), series)
+    series = (
+        Series("y = ŷ", span, span, "reference"),
+        Series("rows", predictions, y, "measured", "points"),
+    )
+    return Curves(
+        "targets against predictions of least squares", Axis("prediction"), Axis("target"), series
+    )
 
 
 def _draw_ray(z: np.ndarray, fit: LogisticFit, direction: np.ndarray) -> Curves:
@@ -301,7 +375,10 @@ def _draw_ray(z: np.ndarray, fit: LogisticFit, direction: np.ndarray) -> Curves:
     loss = np.array([logistic_value(z, a * unit) for a in t])
     shown = loss > 1e-300
     return Curves(
-        "loss along a ray", Axis("t", "log"), Axis("E(t w/‖w‖)", "log"), (Series("logistic", t[shown], loss[shown]),)
+        "loss along a ray",
+        Axis("t", "log"),
+        Axis("E(t w/‖w‖)", "log"),
+        (Series("logistic", t[shown], loss[shown]),),
     )
 
 
@@ -314,19 +391,35 @@ def _look_at_network(net: Network, rng: np.random.Generator) -> Evidence:
     x = net.data.x
     y = net.data.y.astype(float)
     least, witness = _least_curvature(net.apply, net.params, x, y)
-    claim = AtMost("0 ≤ λ_min(∇²E) at the network's own parameters", ZERO, least, witness=witness, atol=1e-9)
+    claim = AtMost(
+        "0 ≤ λ_min(∇²E) at the network's own parameters", ZERO, least, witness=witness, atol=1e-9
+    )
     flat, rebuild = ravel_pytree(net.params)
     t = np.linspace(-1, 1, 121)
     direction = rng.normal(size=flat.size)
     loss = []
     for a in t:
-        outputs = jax.vmap(lambda row, a=a: jnp.ravel(net.apply(rebuild(flat + a * direction), row)))(x)
+        outputs = jax.vmap(
+            lambda row, a=a: jnp.ravel(net.apply(rebuild(flat + a * direction), row))
+        )(x)
         loss.append(float(jnp.mean(jnp.sum((outputs - y.reshape(len(x), -1)) ** 2, axis=1))))
-    chart = Curves("loss along a line through θ", Axis("t"), Axis("E(θ + t v)"), (Series("squared loss", t, loss),))
-    return Evidence((claim,), (chart,), {"λ_min": least}, summary=f"λ_min(∇²E) = {least.middle:.6g} at the parameters")
+    chart = Curves(
+        "loss along a line through θ",
+        Axis("t"),
+        Axis("E(θ + t v)"),
+        (Series("squared loss", t, loss),),
+    )
+    return Evidence(
+        (claim,),
+        (chart,),
+        {"λ_min": least},
+        summary=f"λ_min(∇²E) = {least.middle:.6g} at the parameters",
+    )
 
 
-def _nonlinearity(apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, rng: np.random.Generator) -> float:
+def _nonlinearity(
+    apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, rng: np.random.Generator
+) -> float:
     r"""The largest $|f_{\theta+\theta'}-f_\theta-f_{\theta'}+f_0|$ at random parameters, relative: 0 for a model linear
     (or affine) in its parameters."""
     flat, rebuild = ravel_pytree(params)
@@ -347,7 +440,9 @@ def _least_curvature(
     the second derivative along its vector, in intervals."""
     flat, rebuild = ravel_pytree(params)
     predict = lambda theta: jax.vmap(lambda row: jnp.ravel(apply(rebuild(theta), row)))(x)
-    objective = lambda theta: jnp.mean(jnp.sum((predict(theta) - y.reshape(len(x), -1)) ** 2, axis=1))
+    objective = lambda theta: jnp.mean(
+        jnp.sum((predict(theta) - y.reshape(len(x), -1)) ** 2, axis=1)
+    )
     hessian = np.asarray(jax.hessian(objective)(jnp.asarray(flat)))
     least = eigenvalue_range(hessian)[0]
     if least.hi >= 0:
@@ -357,4 +452,6 @@ def _least_curvature(
         return v @ jax.jvp(jax.grad(objective), (theta,), (v,))[1]
 
     along = enclose_number(bend, np.asarray(flat, np.float64), np.linalg.eigh(hessian)[1][:, 0])
-    return least, Witness({"t": 0.0}, ZERO, along, "the second derivative along one direction, in intervals")
+    return least, Witness(
+        {"t": 0.0}, ZERO, along, "the second derivative along one direction, in intervals"
+    )

@@ -56,7 +56,9 @@ TOP = 4.0  # of the figure
 def margin_loss_named(
     rng: np.random.Generator,
     *,
-    margin: Annotated[str, Knob(says="the loss of the margin", symbol="φ", choices=NAMES)] = "logistic",
+    margin: Annotated[
+        str, Knob(says="the loss of the margin", symbol="φ", choices=NAMES)
+    ] = "logistic",
 ) -> Target:
     return Target(margin, MARGINS[margin].of, (-1000.0,), (1000.0,))
 
@@ -74,11 +76,15 @@ def predictions_of(net: Network) -> Dataset:
 
 
 @hypothesis(
-    "there are predictions with targets", remedy="give --data with labels that fit the outputs", name="labelled data"
+    "there are predictions with targets",
+    remedy="give --data with labels that fit the outputs",
+    name="labelled data",
 )
 def has_targets(net: Network) -> Finding:
     loss = asked_loss(net)
-    return Finding.decide(loss is not None, f"the {loss} loss" if loss else "no targets", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        loss is not None, f"the {loss} loss" if loss else "no targets", "counted", basis=Basis.EXACT
+    )
 
 
 def _predictions_and_targets(data: Dataset) -> tuple[np.ndarray, np.ndarray] | None:
@@ -93,7 +99,10 @@ def _predictions_and_targets(data: Dataset) -> tuple[np.ndarray, np.ndarray] | N
 def something_to_judge(subject: Target | Dataset) -> Finding:
     if isinstance(subject, Target):
         return Finding.decide(
-            subject.dimension == 1, f"a function of {subject.dimension}", "counted", basis=Basis.EXACT
+            subject.dimension == 1,
+            f"a function of {subject.dimension}",
+            "counted",
+            basis=Basis.EXACT,
         )
     rows = _predictions_and_targets(subject)
     if rows is None:
@@ -104,21 +113,32 @@ def something_to_judge(subject: Target | Dataset) -> Finding:
 
 
 @hypothesis(
-    r"$\varphi(0)\ge1$", remedy="divide by φ(0): the logistic loss by ln 2, which counts it in bits", name="φ(0) ≥ 1"
+    r"$\varphi(0)\ge1$",
+    remedy="divide by φ(0): the logistic loss by ln 2, which counts it in bits",
+    name="φ(0) ≥ 1",
 )
 def one_at_zero(subject: Target | Dataset) -> Finding:
     if not isinstance(subject, Target):
         return Finding.proved("the logistic loss in bits", "log₂(1 + e⁰) = 1")
     excess = above_one(subject.f) if subject.dimension == 1 else Enclosure()
     note = f"φ(0) − 1 = {excess.middle:.6g}"
-    return Finding.proved(note, "φ(0) in ball arithmetic", excess) if excess.lo >= 0 else Finding.failed(note, excess)
+    return (
+        Finding.proved(note, "φ(0) in ball arithmetic", excess)
+        if excess.lo >= 0
+        else Finding.failed(note, excess)
+    )
 
 
 @theorem(
     title="Losses and surrogates",
     gist="Counting mistakes cannot be minimised by gradients; a convex surrogate that lies above it can, and a small "
     "surrogate loss guarantees few mistakes.",
-    see_also=("softmax-calculus", "bayes-predictors", "mle-interpretations", "linear-model-convex-erm"),
+    see_also=(
+        "softmax-calculus",
+        "bayes-predictors",
+        "mle-interpretations",
+        "linear-model-convex-erm",
+    ),
     sources=("peyre-slides", "murari-slides", "scaman-slides", "bartlett2006"),
     assumes=(something_to_judge, one_at_zero),
     adapters=(Adapter(Network, predictions_of, has_targets),),
@@ -140,8 +160,12 @@ def loss_zoo(
     subject: Target | Dataset,
     rng: np.random.Generator,
     *,
-    reach: Annotated[float, Knob(1, 1000, "margins up to", "M", log=True, least=1e-6, most=1e6)] = 1000.0,
-    classes: Annotated[int, Knob(1, 1000, "classes with equal logits", "K", log=True, most=10**6)] = 10,
+    reach: Annotated[
+        float, Knob(1, 1000, "margins up to", "M", log=True, least=1e-6, most=1e6)
+    ] = 1000.0,
+    classes: Annotated[
+        int, Knob(1, 1000, "classes with equal logits", "K", log=True, most=10**6)
+    ] = 10,
 ) -> Evidence:
     r"""Squared $\|y-y'\|_2^2$, absolute $\|y-y'\|_1$, zero-one $1\{y\ne y'\}$, top-1 $1\{\arg\max y\ne\arg\max y'\}$,
     logistic $\log(1+e^{-yy'})$ with $y'=\pm1$, cross-entropy $-\sum_ky'_k\log\mathrm{softmax}(y)_k$. All but zero-one
@@ -211,7 +235,9 @@ def convexity_claim(f: Scalar, reach: float, points: int = 4001) -> AtMost:
         graph = scalar_graph(f)
         at = m[int(difference.argmin()) :][:3]
         a, b, c = (value_at(graph, float(x)) for x in at)
-        witness = Witness({"m": float(at[1])}, ZERO, a + c - b * 2.0, f"balls at m ± {at[1] - at[0]:.3g}")
+        witness = Witness(
+            {"m": float(at[1])}, ZERO, a + c - b * 2.0, f"balls at m ± {at[1] - at[0]:.3g}"
+        )
     return AtMost("0 ≤ φ(m − h) − 2φ(m) + φ(m + h)", ZERO, least, witness=witness)
 
 
@@ -220,18 +246,25 @@ def _zero_one_bends_down() -> Exists:
     ends, middle = ([float(sign(m, 1.0)) for m in at] for at in ((-1.0, 1.0), (0.0,)))
     found = {"m": 0.0, "h": 1.0}
     return Exists(
-        "(ℓ(−1) + ℓ(1))/2 + ½ ≤ ℓ(0), zero-one", found, Enclosure.exact(sum(ends) / 2 + 0.5), Enclosure.exact(middle[0])
+        "(ℓ(−1) + ℓ(1))/2 + ½ ≤ ℓ(0), zero-one",
+        found,
+        Enclosure.exact(sum(ends) / 2 + 0.5),
+        Enclosure.exact(middle[0]),
     )
 
 
 def _convexity_claims(reach: float) -> tuple[Claim, ...]:
     """All losses but zero-one and top-1: sums of convex functions of one coordinate, and the cross-entropy."""
-    what = f"0 ≤ least curvature of {', '.join(PROFILES)} in a coordinate, on [−{reach:g}, {reach:g}]"
+    what = (
+        f"0 ≤ least curvature of {', '.join(PROFILES)} in a coordinate, on [−{reach:g}, {reach:g}]"
+    )
     apart = Enclosure.exact(sum(variance_gap(k) for k in range(1, MOST_CLASSES + 1)))
     return (
         AtMost(what, ZERO, least_bend(reach)),
         Identity(
-            "coefficients by which S² vᵀ(∇² ln S)v, S = Σqᵢ, is not Σ qᵢqⱼ(vᵢ − vⱼ)², up to 6 classes", apart, ZERO
+            "coefficients by which S² vᵀ(∇² ln S)v, S = Σqᵢ, is not Σ qᵢqⱼ(vᵢ − vⱼ)², up to 6 classes",
+            apart,
+            ZERO,
         ),
         _zero_one_bends_down(),
     )
@@ -241,10 +274,14 @@ def _convexity_table(rng: np.random.Generator) -> Table:
     """Second differences on random segments: a loss that is not convex shows itself."""
     rows = []
     for loss in LOSSES.values():
-        least = second_difference(loss, (2,) if loss.targets is LOSSES["cross-entropy"].targets else (1,), rng)
+        least = second_difference(
+            loss, (2,) if loss.targets is LOSSES["cross-entropy"].targets else (1,), rng
+        )
         rows.append((loss.name, min(least, 0.0), "yes" if least >= 0 else "no"))
     return Table(
-        "convex in the prediction, on 4,000 random segments", ("loss", "least second difference", "convex"), tuple(rows)
+        "convex in the prediction, on 4,000 random segments",
+        ("loss", "least second difference", "convex"),
+        tuple(rows),
     )
 
 
@@ -253,7 +290,9 @@ def _factor_two() -> Identity:
     slope = float(jax.grad(LOSSES["squared"].of)(jnp.array([1.0]), jnp.array([0.0]))[0])
     half = float(jax.grad(LOSSES["half-squared"].of)(jnp.array([1.0]), jnp.array([0.0]))[0])
     return Identity(
-        "slope of (y − y')² where y − y' = 1, as printed y − y'", Enclosure.exact(slope), Enclosure.exact(half)
+        "slope of (y − y')² where y − y' = 1, as printed y − y'",
+        Enclosure.exact(slope),
+        Enclosure.exact(half),
     )
 
 
@@ -289,9 +328,18 @@ def _loss_table(predictions: np.ndarray, y: np.ndarray) -> tuple[Table, dict[str
     """The mean of every loss that takes the targets, and its standard error."""
     found = every_loss(predictions, y)
     if not found:
-        raise SubjectError("No loss takes these predictions and targets.", got=f"{predictions.shape}, {y.shape}")
-    rows = [(name, float(v.mean()), float(v.std() / len(v) ** 0.5), float(v.max())) for name, v in found.items()]
-    table = Table("every loss of these predictions", ("loss", "mean", "± standard error", "largest"), tuple(rows))
+        raise SubjectError(
+            "No loss takes these predictions and targets.", got=f"{predictions.shape}, {y.shape}"
+        )
+    rows = [
+        (name, float(v.mean()), float(v.std() / len(v) ** 0.5), float(v.max()))
+        for name, v in found.items()
+    ]
+    table = Table(
+        "every loss of these predictions",
+        ("loss", "mean", "± standard error", "largest"),
+        tuple(rows),
+    )
     return table, {f"{name} risk": mean for name, mean, *_ in rows}
 
 
@@ -325,6 +373,11 @@ def _convexity_between(predictions: np.ndarray, y: np.ndarray) -> tuple[Claim, .
         average = float(ends[0][name].mean() + ends[1][name].mean()) / 2
         what = f"{name} risk halfway to the mean prediction ≤ average of both risks"
         claims.append(
-            AtMost(what, Enclosure.equal(float(losses.mean())), Enclosure.equal(average), atol=1e-12 * (1 + average))
+            AtMost(
+                what,
+                Enclosure.equal(float(losses.mean())),
+                Enclosure.equal(average),
+                atol=1e-12 * (1 + average),
+            )
         )
     return tuple(claims)

@@ -68,10 +68,14 @@ def small_law(
         return Dataset("a fair coin", np.ones((2, 1)), np.array([0.0, 1.0]))
     if law == "three values":
         return Dataset(
-            "0, 1 and 10 with weights .4, .35, .25", np.ones((20, 1)), np.repeat([0.0, 1.0, 10.0], [8, 7, 5])
+            "0, 1 and 10 with weights .4, .35, .25",
+            np.ones((20, 1)),
+            np.repeat([0.0, 1.0, 10.0], [8, 7, 5]),
         )
     x = np.array([-1.0, -1.0, 0.0, 0.0, 1.0, 1.0])
-    return Dataset("y = x ± 1/2 at x = −1, 0, 1", np.column_stack([x, np.ones(6)]), x + np.tile([0.5, -0.5], 3))
+    return Dataset(
+        "y = x ± 1/2 at x = −1, 0, 1", np.column_stack([x, np.ones(6)]), x + np.tile([0.5, -0.5], 3)
+    )
 
 
 def _loss_of(net: Network) -> str | None:
@@ -81,15 +85,23 @@ def _loss_of(net: Network) -> str | None:
 
 
 @hypothesis(
-    "the examples have targets that fit the predictor", remedy="give --data with one label per row", name="targets"
+    "the examples have targets that fit the predictor",
+    remedy="give --data with one label per row",
+    name="targets",
 )
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
         wanted = _loss_of(subject)
-        note = "no data with labels that fit the outputs" if wanted is None else f"the {wanted} loss is used"
+        note = (
+            "no data with labels that fit the outputs"
+            if wanted is None
+            else f"the {wanted} loss is used"
+        )
         return Finding.decide(wanted is not None, note, "counted", basis=Basis.EXACT)
     got = 0 if subject.y is None else subject.y[0].size
-    return Finding.decide(got == 1, f"{len(subject):,} rows, targets per row: {got}", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        got == 1, f"{len(subject):,} rows, targets per row: {got}", "counted", basis=Basis.EXACT
+    )
 
 
 @hypothesis(
@@ -130,10 +142,18 @@ def population_and_empirical_risk(
     rng: np.random.Generator,
     *,
     n: Annotated[int, Knob(1, 64, "sample size", "n", log=True, most=100_000)] = 4,
-    model: Annotated[str, Knob(says="the class of predictors", symbol="g", choices=MODELS)] = "constant",
-    loss: Annotated[str, Knob(says="loss of the constants", symbol="ℓ", choices=LOSSES)] = "squared",
-    theta: Annotated[float, Knob(-2, 2, "the prediction fixed in advance", "θ", least=-1e6, most=1e6)] = 0.0,
-    chosen: Annotated[str, Knob(says="when θ is chosen", choices=("in advance", "on the sample"))] = "in advance",
+    model: Annotated[
+        str, Knob(says="the class of predictors", symbol="g", choices=MODELS)
+    ] = "constant",
+    loss: Annotated[
+        str, Knob(says="loss of the constants", symbol="ℓ", choices=LOSSES)
+    ] = "squared",
+    theta: Annotated[
+        float, Knob(-2, 2, "the prediction fixed in advance", "θ", least=-1e6, most=1e6)
+    ] = 0.0,
+    chosen: Annotated[
+        str, Knob(says="when θ is chosen", choices=("in advance", "on the sample"))
+    ] = "in advance",
 ) -> Evidence:
     r"""$R(\theta)=\mathbb E\,\ell(g_\theta(X),Y)$ and $R_n(\theta)=\frac1n\sum_i\ell(g_\theta(x_i),y_i)$. For $\theta$
     fixed before the sample is drawn, $\mathbb ER_n(\theta)=R(\theta)$ and $\mathrm{Var}R_n(\theta)=\frac1n\mathrm{Var}
@@ -184,7 +204,9 @@ class Experiment:
         bias = found.train - found.test if self.on_sample else mean_risk - self.risk
         return (
             Identity("E R_n(θ) − R(θ)", Enclosure.exact(bias), ZERO),
-            Identity("n Var R_n(θ) − Var ℓ", Enclosure.exact(self.n * variance - self.variance), ZERO),
+            Identity(
+                "n Var R_n(θ) − Var ℓ", Enclosure.exact(self.n * variance - self.variance), ZERO
+            ),
             AtMost("E R_n(θ̂) − min R", Enclosure.exact(found.train - found.least), ZERO),
             AtMost("min R − E R(θ̂)", Enclosure.exact(found.least - found.test), ZERO),
         )
@@ -197,7 +219,9 @@ class Experiment:
         risks = rng.multinomial(self.n, law / law.sum(), size=TRIALS) @ losses / self.n
         gaps = risks - float(self.risk)
         unbiased = Identity(
-            "E R_n(θ) = R(θ)", mean(risks, variance=float(self.variance) / self.n), Enclosure.equal(float(self.risk))
+            "E R_n(θ) = R(θ)",
+            mean(risks, variance=float(self.variance) / self.n),
+            Enclosure.equal(float(self.risk)),
         )
         if self.on_sample:
             unbiased = Identity("E R_n(θ) − R(θ)", mean(train - test), ZERO)
@@ -222,7 +246,11 @@ class Experiment:
         mean_risk, variance = moments_of_risk(self.p, self.fixed, self.n)
         return (
             Identity("E R_n(θ) = R(θ)", Enclosure.exact(mean_risk), Enclosure.exact(self.risk)),
-            Identity("n Var R_n(θ) = Var ℓ", Enclosure.exact(self.n * variance), Enclosure.exact(self.variance)),
+            Identity(
+                "n Var R_n(θ) = Var ℓ",
+                Enclosure.exact(self.n * variance),
+                Enclosure.exact(self.variance),
+            ),
         )
 
     def numbers(self) -> dict[str, Enclosure | float]:
@@ -233,19 +261,35 @@ class Experiment:
         if not self.is_enumerable:
             return known
         e = self.expected_risks
-        named = {"E R_n(θ̂)": e.train, "min R": e.least, "E R(θ̂)": e.test, "P(R_n(θ̂) > R(θ̂))": e.inverted}
+        named = {
+            "E R_n(θ̂)": e.train,
+            "min R": e.least,
+            "E R(θ̂)": e.test,
+            "P(R_n(θ̂) > R(θ̂))": e.inverted,
+        }
         return known | {name: Enclosure.exact(value) for name, value in named.items()}
 
     def chart(self, rng: np.random.Generator) -> Curves:
         """Both risks against n: exact means where samples can be enumerated, and what single samples do."""
         sizes = np.unique(np.geomspace(1, max(32, 4 * self.n), 18).astype(int))
         drawn = [simulated_risks(self.p, self.learner, int(n), rng, DRAWN) for n in sizes]
-        few = [int(n) for n in sizes if len(self.p) * classes_of_samples(len(self.p), int(n)) <= DRAWN_EXACTLY]
+        few = [
+            int(n)
+            for n in sizes
+            if len(self.p) * classes_of_samples(len(self.p), int(n)) <= DRAWN_EXACTLY
+        ]
         exact = [expected_risks(self.p, self.learner, n) for n in few]
         lines = []
-        for name, k in (("R(θ̂) of samples, 80% of them in the band", 1), ("R_n(θ̂) of samples, likewise", 0)):
+        for name, k in (
+            ("R(θ̂) of samples, 80% of them in the band", 1),
+            ("R_n(θ̂) of samples, likewise", 0),
+        ):
             lo, hi = np.quantile([d[k] for d in drawn], [0.1, 0.9], axis=1)
-            lines.append(Series(name, sizes, [float(d[k].mean()) for d in drawn], "measured", "points", lo, hi))
+            lines.append(
+                Series(
+                    name, sizes, [float(d[k].mean()) for d in drawn], "measured", "points", lo, hi
+                )
+            )
         least = float(mean_of(self.p, self.learner.exact(self.p)))
         series = (
             *lines,
@@ -253,23 +297,39 @@ class Experiment:
             Series("min R", sizes, [least] * len(sizes), "reference"),
             Series("E R_n(θ̂)", few, [float(e.train) for e in exact], "bound"),
         )
-        return Curves("risk on the sample and true risk", Axis("sample size n", "log"), Axis("risk"), series)
+        return Curves(
+            "risk on the sample and true risk", Axis("sample size n", "log"), Axis("risk"), series
+        )
 
 
 def _printed_inequality() -> AtMost:
     """That the training risk is below the true one on *every* sample: four throws of a coin with p = 1/5 say no."""
     law = FiniteLaw.of(np.ones((5, 1)), np.array([1.0, 0.0, 0.0, 0.0, 0.0]))
     found = expected_risks(law.probabilities, law.constants("squared"), 4)
-    return AtMost("R_n(θ̂) − R(θ̂), coin with p = 1/5, n = 4, its worst sample", Enclosure.exact(found.worst), ZERO)
+    return AtMost(
+        "R_n(θ̂) − R(θ̂), coin with p = 1/5, n = 4, its worst sample",
+        Enclosure.exact(found.worst),
+        ZERO,
+    )
 
 
 def _sandwich_of_law(
-    law: FiniteLaw, rng: np.random.Generator, n: int, model: str, loss: str, theta: float, on_sample: bool
+    law: FiniteLaw,
+    rng: np.random.Generator,
+    n: int,
+    model: str,
+    loss: str,
+    theta: float,
+    on_sample: bool,
 ):
     """The sandwich on a law of examples: constants with any of the rational losses, or lines with the squared one."""
     learner = law.linear() if model == "linear" else law.constants(loss)
     found = Experiment(
-        law.probabilities, learner, law.losses(theta, "squared" if model == "linear" else loss), n, on_sample
+        law.probabilities,
+        learner,
+        law.losses(theta, "squared" if model == "linear" else loss),
+        n,
+        on_sample,
     )
     summary = f"n = {n}, {len(law)} examples: R(θ) = {float(found.risk):.6g}"
     if found.is_enumerable:
@@ -277,7 +337,11 @@ def _sandwich_of_law(
         summary += f"; E R_n(θ̂) = {float(e.train):.6g} ≤ min R = {float(e.least):.6g} ≤ E R(θ̂) = {float(e.test):.6g}"
         summary += f"; on a single sample the first exceeds the last with probability {float(e.inverted):.4g}"
     return Evidence(
-        found.claims(rng), (found.chart(rng),), found.numbers(), as_printed=(_printed_inequality(),), summary=summary
+        found.claims(rng),
+        (found.chart(rng),),
+        found.numbers(),
+        as_printed=(_printed_inequality(),),
+        summary=summary,
     )
 
 
@@ -290,15 +354,31 @@ def _risk_of_network(found: Risk, rng: np.random.Generator, n: int) -> Evidence:
     experiment = Experiment(p, FiniteClass((fixed,)), fixed, n)
     error = float(found.losses.std() / len(found.losses) ** 0.5)
     bins = min(40, max(8, len(np.unique(seen))))
-    apart = max(np.ptp(seen), 1e-9 * float(np.abs(seen).max()), 1e-300)  # means that differ by rounding share one bar
-    heights, edges = np.histogram(seen, bins, (seen.min() - apart / bins, seen.max() + apart / bins), density=True)
+    # means that differ by rounding share one bar
+    apart = max(np.ptp(seen), 1e-9 * float(np.abs(seen).max()), 1e-300)
+    heights, edges = np.histogram(
+        seen, bins, (seen.min() - apart / bins, seen.max() + apart / bins), density=True
+    )
     grid = np.linspace(edges[0], edges[-1], 120)
-    bell = np.exp(-(((grid - found.value) / max(error, 1e-300)) ** 2) / 2) / max(error, 1e-300) / (2 * np.pi) ** 0.5
+    bell = (
+        np.exp(-(((grid - found.value) / max(error, 1e-300)) ** 2) / 2)
+        / max(error, 1e-300)
+        / (2 * np.pi) ** 0.5
+    )
     curve = (Series("normal with Var ℓ / n", grid, bell, "bound"),) if error > 0 else ()
     title = f"{found.loss} risk of samples as large as the data, drawn from them again"
     chart = Histogram(title, Axis("R_n"), Axis("density"), edges, heights, curve)
     interval = found.interval
     rows = ((found.loss, found.value, interval.lo, interval.hi, error),)
-    table = Table("risk on these rows", ("loss", "risk", "bootstrap 95% from", "to", "standard error"), rows)
+    table = Table(
+        "risk on these rows", ("loss", "risk", "bootstrap 95% from", "to", "standard error"), rows
+    )
     numbers = {"risk": found.value, "risk within (bootstrap)": interval, "standard error": error}
-    return Evidence(experiment.moment_claims(rng), (chart,), numbers, (table,), (_printed_inequality(),), str(found))
+    return Evidence(
+        experiment.moment_claims(rng),
+        (chart,),
+        numbers,
+        (table,),
+        (_printed_inequality(),),
+        str(found),
+    )

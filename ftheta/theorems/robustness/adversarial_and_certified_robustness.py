@@ -58,9 +58,13 @@ Radii = Mapping[str, CertifiedRadius]
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))] = "random",
+    kind: Annotated[
+        str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))
+    ] = "random",
     inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 2,
-    width: Annotated[int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)] = 16,
+    width: Annotated[
+        int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)
+    ] = 16,
     classes: Annotated[int, Knob(2, 10, "number of classes", "k", most=20)] = 3,
 ) -> Network:
     if kind == "linear":
@@ -68,7 +72,9 @@ def classifier(
         w[:2] = (3.0, 4.0)
         return linear_classifier(w, 0.0, "linear classifier w = (3, 4)")
     description = random_mlp(rng, (inputs, width, width, classes), "relu", bias=0.5)
-    return Network.described(description, f"random ReLU classifier {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random ReLU classifier {'-'.join(map(str, description.widths))}"
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -94,8 +100,12 @@ def adversarial_and_certified_robustness(
     net: Network,
     rng: np.random.Generator,
     *,
-    across: Annotated[float, Knob(-2.0, 2.0, "first entry of the first input", "x₁", least=-1e3, most=1e3)] = 1.0,
-    up: Annotated[float, Knob(-2.0, 2.0, "second entry of the first input", "x₂", least=-1e3, most=1e3)] = 1.0,
+    across: Annotated[
+        float, Knob(-2.0, 2.0, "first entry of the first input", "x₁", least=-1e3, most=1e3)
+    ] = 1.0,
+    up: Annotated[
+        float, Knob(-2.0, 2.0, "second entry of the first input", "x₂", least=-1e3, most=1e3)
+    ] = 1.0,
     rows: Annotated[int, Knob(1, 32, "inputs tried", "n", log=True, most=256)] = 8,
 ) -> Evidence:
     r"""Let $x$ have the label $c$, and let $\rho_p(x)$ be the $\ell_p$-distance from $x$ to the nearest input at which
@@ -112,7 +122,9 @@ def adversarial_and_certified_robustness(
         for name, norm in NORMS.items()
     }
     margins = by_margin(net, x, radii["ℓ₂"].label)
-    claims = [_compare(name, found) for name, found in radii.items() if np.isfinite(found.distance).any()]
+    claims = [
+        _compare(name, found) for name, found in radii.items() if np.isfinite(found.distance).any()
+    ]
     if margins is not None and np.isfinite(radii["ℓ₂"].distance).any():
         k = _nearest(margins, radii["ℓ₂"].distance)
         known = Enclosure.at_most(float(margins[k]))
@@ -124,7 +136,9 @@ def adversarial_and_certified_robustness(
     return Evidence(
         claims=tuple(claims),
         charts=(*picture, _draw_methods(radii, margins), _draw_shares(radii["ℓ∞"])),
-        numbers={f"{name} radius of the first input": enclosure for name, enclosure in first.items()},
+        numbers={
+            f"{name} radius of the first input": enclosure for name, enclosure in first.items()
+        },
         tables=(_tabulate(radii),),
         summary=f"the label of the first input holds within {first['ℓ₂'].lo:.4g} in ℓ₂, "
         f"at {first['ℓ₂'].hi:.4g} another was met",
@@ -148,7 +162,9 @@ def by_margin(net: Network, x: np.ndarray, label: np.ndarray) -> np.ndarray | No
     r"""$\min_j(f_c-f_j)/\sqrt2L$ with the product $L$ of norms, where the layers are known to be what is computed."""
     if net.description is None or describes_this_function(net, {}).status is not Status.PROVED:
         return None
-    if not all(np.isfinite(activation(layer.activation).lipschitz.hi) for layer in net.description.layers):
+    if not all(
+        np.isfinite(activation(layer.activation).lipschitz.hi) for layer in net.description.layers
+    ):
         return None
     y = np.asarray(net(x)).reshape(len(x), -1)
     others = y.copy()
@@ -162,7 +178,9 @@ def _compare(name: str, found: CertifiedRadius) -> AtMost:
     k = _nearest(found.radius, found.distance)
     lower = Enclosure.exact(float(found.radius[k]))
     upper = Enclosure.exact(float(found.distance[k]))
-    return AtMost(f"{name} radius certified ≤ distance met, of {len(found.radius)} inputs", lower, upper)
+    return AtMost(
+        f"{name} radius certified ≤ distance met, of {len(found.radius)} inputs", lower, upper
+    )
 
 
 def _nearest(radius: np.ndarray, distance: np.ndarray) -> int:
@@ -188,9 +206,19 @@ def _claim_closed_forms(net: Network, x: np.ndarray, radii: Radii) -> list[AtMos
     score += Fraction(float(layer.bias[0])) - Fraction(float(layer.bias[1]))
     claims = list[AtMost]()
     for name, found in radii.items():
-        exact = Enclosure.exact(abs(score)) / dual_length(w, found.norm) if any(w) else Enclosure.unknown()
-        claims.append(AtMost(f"{name} radius certified ≤ |⟨w, x⟩ + b| / ‖w‖", found_end(found, "radius"), exact))
-        claims.append(AtMost(f"|⟨w, x⟩ + b| / ‖w‖ ≤ {name} distance met", exact, found_end(found, "distance")))
+        exact = (
+            Enclosure.exact(abs(score)) / dual_length(w, found.norm)
+            if any(w)
+            else Enclosure.unknown()
+        )
+        claims.append(
+            AtMost(
+                f"{name} radius certified ≤ |⟨w, x⟩ + b| / ‖w‖", found_end(found, "radius"), exact
+            )
+        )
+        claims.append(
+            AtMost(f"|⟨w, x⟩ + b| / ‖w‖ ≤ {name} distance met", exact, found_end(found, "distance"))
+        )
     return claims
 
 
@@ -217,13 +245,29 @@ def _examples() -> Examples:
     expected = {"ℓ₁": Fraction(7, 4), "ℓ₂": Fraction(7, 5), "ℓ∞": Fraction(1)}
     claims = list[AtMost | Identity]()
     for name, norm in NORMS.items():
-        (found,) = certified_radius(net, [1.0, 1.0], norm, methods=("crown",), tolerance=1e-6).enclosures
+        (found,) = certified_radius(
+            net, [1.0, 1.0], norm, methods=("crown",), tolerance=1e-6
+        ).enclosures
         claims.append(
-            AtMost(f"{name} radius certified at (1, 1)", Enclosure.exact(found.lo), Enclosure.exact(expected[name]))
+            AtMost(
+                f"{name} radius certified at (1, 1)",
+                Enclosure.exact(found.lo),
+                Enclosure.exact(expected[name]),
+            )
         )
-        claims.append(AtMost(f"{name} distance at (1, 1)", Enclosure.exact(expected[name]), Enclosure.exact(found.hi)))
+        claims.append(
+            AtMost(
+                f"{name} distance at (1, 1)",
+                Enclosure.exact(expected[name]),
+                Enclosure.exact(found.hi),
+            )
+        )
     radius = Enclosure.equal(smooth(net, 0.5).radius(0.9))
-    claims.append(Identity("radius by smoothing, σ = 0.5, p = 0.9", radius, Enclosure.equal(0.6407757827723002)))
+    claims.append(
+        Identity(
+            "radius by smoothing, σ = 0.5, p = 0.9", radius, Enclosure.equal(0.6407757827723002)
+        )
+    )
     comparison, chart = _compare_training()
     return Examples(claims=(*claims, comparison), charts=(chart,))
 
@@ -235,7 +279,9 @@ def _compare_training() -> tuple[AtMost, Curves]:
     plain, careful = shares.values()
     at = TRAINED_RADII.index(0.05)
     claim = AtMost(
-        "certified accuracy at ε = 0.05: trained plainly ≤ by interval bounds", plain[at + 1], careful[at + 1]
+        "certified accuracy at ε = 0.05: trained plainly ≤ by interval bounds",
+        plain[at + 1],
+        careful[at + 1],
     )
     series = [
         Series(words, (0.0, *TRAINED_RADII), [float(share.lo) for share in shares[name]], role)
@@ -267,11 +313,18 @@ def draw_plane(net: Network, x: np.ndarray, radii: Radii) -> Regions:
     centre = x[0]
     drawn = [float(found.distance[0]) for found in radii.values() if np.isfinite(found.distance[0])]
     reach = float(np.abs(centre).max()) + max(drawn, default=0.0)
-    half = float(max(NEAR, np.ceil(reach)))  # so that the picture stays where it is while the input is dragged
+    # so that the picture stays where it is while the input is dragged
+    half = float(max(NEAR, np.ceil(reach)))
     picture = _draw_classes(net, np.full(2, -half), np.full(2, half))
-    balls = [_ball(centre, r, found.norm) for found in (radii["ℓ₂"], radii["ℓ∞"]) for r in _ends(found)]
+    balls = [
+        _ball(centre, r, found.norm) for found in (radii["ℓ₂"], radii["ℓ∞"]) for r in _ends(found)
+    ]
     title = "certified (inner) and met (outer) balls in ℓ₂ and ℓ∞"
-    handle = None if net.data is not None else Handle("across", "up", (float(centre[0]), float(centre[1])))
+    handle = (
+        None
+        if net.data is not None
+        else Handle("across", "up", (float(centre[0]), float(centre[1])))
+    )
     return replace(picture, title=title, lines=(*picture.lines, *balls), handle=handle)
 
 
@@ -321,10 +374,15 @@ def _draw_methods(radii: Radii, margins: np.ndarray | None) -> Bars:
     values = [
         tuple(float(np.median(_finite(row))) for row in columns)
         for columns in zip(
-            *((found.by_method["interval"], found.by_method["crown"], found.distance) for found in radii.values())
+            *(
+                (found.by_method["interval"], found.by_method["crown"], found.distance)
+                for found in radii.values()
+            )
         )
     ]
-    shown = ", ".join(f"margin / √2 Lip: {np.median(margins):.3g}" for _ in (0,) if margins is not None)
+    shown = ", ".join(
+        f"margin / √2 Lip: {np.median(margins):.3g}" for _ in (0,) if margins is not None
+    )
     title = f"median radius{f' ({shown} in ℓ₂)' if shown else ''}"
     return Bars(title, Axis("radius"), tuple(radii), names, tuple(values))
 
@@ -339,7 +397,10 @@ def _draw_shares(found: CertifiedRadius) -> Curves:
     eps = np.union1d(ends, 0.0)
     certified = [(found.radius >= e).mean() for e in eps]
     met = [(found.distance > e).mean() for e in eps]
-    series = (Series("certified", eps, certified, "bound", "step"), Series("attacked", eps, met, "measured", "step"))
+    series = (
+        Series("certified", eps, certified, "bound", "step"),
+        Series("attacked", eps, met, "measured", "step"),
+    )
     return Curves("labels that hold within ε in ℓ∞", Axis("ε"), Axis("share of inputs"), series)
 
 

@@ -11,7 +11,19 @@ from ftheta.certify.ladder.chains import read_chain
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
 from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, steepest_secant
 from ftheta.certify.norms import convolution_norm, frobenius_norm
-from ftheta.logic import AtMost, Axis, Bars, Enclosure, Evidence, Finding, Identity, Knob, Table, hypothesis, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Bars,
+    Enclosure,
+    Evidence,
+    Finding,
+    Identity,
+    Knob,
+    Table,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
@@ -40,17 +52,25 @@ KNOWN: dict[str, Callable[[int], Description]] = {
 def network(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which network", symbol="f", choices=("random", *KNOWN))] = "random",
+    kind: Annotated[
+        str, Knob(says="which network", symbol="f", choices=("random", *KNOWN))
+    ] = "random",
     inputs: Annotated[int, Knob(1, 784, "number of inputs", "d₀", log=True, most=4096)] = 2,
-    width: Annotated[int, Knob(1, 256, "neurons in each hidden layer", "w", log=True, most=512)] = 32,
+    width: Annotated[
+        int, Knob(1, 256, "neurons in each hidden layer", "w", log=True, most=512)
+    ] = 32,
     depth: Annotated[int, Knob(1, 8, "number of affine maps", "L", most=12)] = 3,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "d_L", most=100)] = 1,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     if kind in KNOWN:
         return Network.described(KNOWN[kind](inputs), kind)
     description = random_mlp(rng, (inputs, *[width] * (depth - 1), outputs), hidden, bias=0.5)
-    return Network.described(description, f"random {hidden} network {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random {hidden} network {'-'.join(map(str, description.widths))}"
+    )
 
 
 def steeper_than_described(rng: np.random.Generator) -> Network:
@@ -69,17 +89,35 @@ def steeper_than_described(rng: np.random.Generator) -> Network:
 def layers_of_known_constant(net: Network) -> Finding:
     if net.description is None:
         return Finding.failed("the network is a function without a list of layers")
-    worst = max((activation(layer.activation).lipschitz for layer in net.description.layers), key=lambda c: c.hi)
-    note = f"{len(net.description.layers)} layers, the steepest activation has constant {worst.hi:.6g}"
-    return Finding.decide(np.isfinite(worst.hi), note, "closed forms by name", worst, basis=worst.basis)
+    worst = max(
+        (activation(layer.activation).lipschitz for layer in net.description.layers),
+        key=lambda c: c.hi,
+    )
+    note = (
+        f"{len(net.description.layers)} layers, the steepest activation has constant {worst.hi:.6g}"
+    )
+    return Finding.decide(
+        np.isfinite(worst.hi), note, "closed forms by name", worst, basis=worst.basis
+    )
 
 
 @theorem(
     title="Lipschitz constant of a composition",
     gist="The Lipschitz constant of a network, which limits how far a small change of the input can move the output, "
     "is at most the product of the spectral norms of its layers; a search for steep secants shows how loose that is.",
-    see_also=("gradient-product-bound", "architecture-and-stability-penalties", "conv-iff-equivariant"),
-    sources=("murari-slides", "scaman-slides", "virmaux2018", "fazlyab2019", "rump2006", "sedghi2019"),
+    see_also=(
+        "gradient-product-bound",
+        "architecture-and-stability-penalties",
+        "conv-iff-equivariant",
+    ),
+    sources=(
+        "murari-slides",
+        "scaman-slides",
+        "virmaux2018",
+        "fazlyab2019",
+        "rump2006",
+        "sedghi2019",
+    ),
     assumes=(layers_of_known_constant, describes_this_function),
     on=network,
     breaks_on=steeper_than_described,
@@ -95,9 +133,15 @@ def lipschitz_bounds(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(16, 4096, "inputs tried for the slope", "n", log=True, least=1, most=16384)] = 512,
-    radius: Annotated[float, Knob(0.1, 10, "spread of random inputs", "ς", log=True, least=1e-6, most=1e6)] = 1.0,
-    climbs: Annotated[int, Knob(1, 128, "gradient ascents from the steepest inputs", "m", log=True, most=256)] = 32,
+    points: Annotated[
+        int, Knob(16, 4096, "inputs tried for the slope", "n", log=True, least=1, most=16384)
+    ] = 512,
+    radius: Annotated[
+        float, Knob(0.1, 10, "spread of random inputs", "ς", log=True, least=1e-6, most=1e6)
+    ] = 1.0,
+    climbs: Annotated[
+        int, Knob(1, 128, "gradient ascents from the steepest inputs", "m", log=True, most=256)
+    ] = 32,
 ) -> Evidence:
     r"""If $f=\sigma_L\circ A_L\circ\dots\circ\sigma_1\circ A_1$ with $A_\ell x=W_\ell x+b_\ell$, and $\sigma_\ell$ is
     $c_\ell$-Lipschitz, then
@@ -106,7 +150,9 @@ def lipschitz_bounds(
     Sharper are $\prod_\ell\|S_\ell W_\ell S_{\ell-1}^{-1}\|_2$ with rescaled neurons (diagonal $S_\ell>0$), products
     over pairs of layers (SeqLip), and, where slopes lie in $[0,c_\ell]$, a semidefinite program with diagonal
     multipliers (LipSDP), whose multipliers may also be chosen layer by layer (ECLipsE)."""
-    starts = inputs_near(None if net.data is None else net.data.x, net.input_shape, points, radius, rng)
+    starts = inputs_near(
+        None if net.data is None else net.data.x, net.input_shape, points, radius, rng
+    )
     secant = steepest_secant(net, starts, rng, climbs=climbs)
     found = f"the steepest secant found has slope {secant.slope:.6g}"
     if net.description is None:
@@ -116,7 +162,11 @@ def lipschitz_bounds(
     norms = layer_norms(net.description)
     product = product_bound(net.description, norms)
     crude = product_bound(net.description, tuple(frobenius_norm(layer.weight) for layer in layers))
-    symbols = {k: norm for k, layer in enumerate(layers) if (norm := circulant_norm(layer.weight)) is not None}
+    symbols = {
+        k: norm
+        for k, layer in enumerate(layers)
+        if (norm := circulant_norm(layer.weight)) is not None
+    }
     stretches = layer_stretches(net.description, secant.x.ravel(), secant.y.ravel())
 
     program = climb_above(net.description)
@@ -133,13 +183,21 @@ def lipschitz_bounds(
                 AtMost(f"Lip(f), by a {name}", secant.known, number, witness=secant.against(number))
                 for name, number in program.items()
             ),
-            *(Identity(f"norm of layer {k + 1}, matrix and symbol", norms[k], norm) for k, norm in symbols.items()),
+            *(
+                Identity(f"norm of layer {k + 1}, matrix and symbol", norms[k], norm)
+                for k, norm in symbols.items()
+            ),
         ),
         charts=(_chart_stretches(net.description, norms, stretches), _chart_bounds(ladder)),
-        numbers=ladder | {f"norm of layer {k + 1} by frequencies": norm for k, norm in symbols.items()},
+        numbers=ladder
+        | {f"norm of layer {k + 1} by frequencies": norm for k, norm in symbols.items()},
         tables=(_tabulate_layers(net.description, norms, stretches),),
         summary=f"{found}; the product of norms is {product.hi:.6g}"
-        + "".join(f", a {name} shows {program[name].hi:.6g}" for name in ("semidefinite program",) if name in program),
+        + "".join(
+            f", a {name} shows {program[name].hi:.6g}"
+            for name in ("semidefinite program",)
+            if name in program
+        ),
     )
 
 
@@ -165,7 +223,11 @@ def climb_above(description: Description) -> dict[str, Enclosure]:
     found: dict[str, Enclosure] = {}
     for rung in climb_ladder(prepare_setting(chain, chain.global_ranges, 2, is_local=False), WORK):
         name = NAMES.get(rung.method)
-        if name is not None and np.isfinite(rung.value) and (name not in found or rung.value < found[name].hi):
+        if (
+            name is not None
+            and np.isfinite(rung.value)
+            and (name not in found or rung.value < found[name].hi)
+        ):
             found[name] = Enclosure.exact(rung.value)
     return dict(sorted(found.items(), key=lambda item: item[1].hi))
 
@@ -199,25 +261,44 @@ def layer_stretches(description: Description, x: np.ndarray, y: np.ndarray) -> l
 # ---- charts ----------------------------------------------------------------------------------------------------------
 
 
-def _chart_stretches(description: Description, norms: tuple[Enclosure, ...], stretches: list[float]) -> Bars:
+def _chart_stretches(
+    description: Description, norms: tuple[Enclosure, ...], stretches: list[float]
+) -> Bars:
     """Per layer, by how much it stretches the steepest secant, and by how much it can stretch any."""
     names = tuple(f"layer {k + 1}" for k in range(len(stretches)))
-    most = [activation(layer.activation).lipschitz.hi * norm.hi for layer, norm in zip(description.layers, norms)]
+    most = [
+        activation(layer.activation).lipschitz.hi * norm.hi
+        for layer, norm in zip(description.layers, norms)
+    ]
     most = [bound if np.isfinite(bound) else 0.0 for bound in most]
     groups = ("measured stretch", "spectral norm")
-    return Bars("stretch of each layer", Axis("factor"), names, groups, (tuple(stretches), tuple(most)))
+    return Bars(
+        "stretch of each layer", Axis("factor"), names, groups, (tuple(stretches), tuple(most))
+    )
 
 
 def _chart_bounds(ladder: Mapping[str, Enclosure]) -> Bars:
     """The lower bound and both upper bounds of the Lipschitz constant."""
     values = {name: number.middle for name, number in ladder.items() if np.isfinite(number.middle)}
     scale = "log" if max(values.values()) > 100 * min(values.values()) > 0 else "linear"
-    return Bars("bounds of Lip(f)", Axis("Lip(f)", scale), tuple(values), ("bound",), (tuple(values.values()),))
+    return Bars(
+        "bounds of Lip(f)",
+        Axis("Lip(f)", scale),
+        tuple(values),
+        ("bound",),
+        (tuple(values.values()),),
+    )
 
 
-def _tabulate_layers(description: Description, norms: tuple[Enclosure, ...], stretches: list[float]) -> Table:
+def _tabulate_layers(
+    description: Description, norms: tuple[Enclosure, ...], stretches: list[float]
+) -> Table:
     rows = [
         (k + 1, " × ".join(map(str, layer.weight.shape)), layer.activation, norm.middle, stretch)
         for k, (layer, norm, stretch) in enumerate(zip(description.layers, norms, stretches))
     ]
-    return Table("layers", ("layer", "weight", "activation", "spectral norm", "measured stretch"), tuple(rows))
+    return Table(
+        "layers",
+        ("layer", "weight", "activation", "spectral norm", "measured stretch"),
+        tuple(rows),
+    )

@@ -40,29 +40,42 @@ BUDGET = 0.1  # seconds for each constant, as counted work
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))] = "random",
+    kind: Annotated[
+        str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))
+    ] = "random",
     inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 4,
-    width: Annotated[int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)] = 16,
+    width: Annotated[
+        int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)
+    ] = 16,
     classes: Annotated[int, Knob(2, 10, "number of classes", "k", most=20)] = 3,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     if kind == "linear":
         return linear_classifier(np.array([3.0, 4.0]), 0.0, "linear classifier w = (3, 4)")
     description = random_mlp(rng, (inputs, width, width, classes), hidden, bias=0.5)
-    return Network.described(description, f"random {hidden} classifier {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random {hidden} classifier {'-'.join(map(str, description.widths))}"
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis("the network is Lipschitz, with a known bound", remedy="`square` and `exp` are not, over all of space")
+@hypothesis(
+    "the network is Lipschitz, with a known bound",
+    remedy="`square` and `exp` are not, over all of space",
+)
 def is_lipschitz(net: Network) -> Finding:
     try:
         found = lipschitz(net, norm=2, budget=BUDGET)
     except FthetaError as error:
         return Finding.failed(error.what)
     note = f"Lip(f) ≤ {found.hi:.6g} in ℓ₂"
-    return Finding.decide(found.hi < inf, note, "rounded outward", Enclosure.at_most(found.hi, Basis.EXACT))
+    return Finding.decide(
+        found.hi < inf, note, "rounded outward", Enclosure.at_most(found.hi, Basis.EXACT)
+    )
 
 
 @theorem(
@@ -117,7 +130,11 @@ def lipschitz_margin(
         numbers={f"Lip(f) in {name}": L for name, L in constants.items()},
         tables=(_tabulate(certified, met),),
         summary=f"in {first} the label of the median input holds within {np.median(certified[first]):.4g}, "
-        + (f"another one was met at {nearest:.4g}" if np.isfinite(nearest) else "no other one was met"),
+        + (
+            f"another one was met at {nearest:.4g}"
+            if np.isfinite(nearest)
+            else "no other one was met"
+        ),
         examples=_examples,
     )
 
@@ -149,8 +166,14 @@ def enclose_margins(net: Network, x: np.ndarray) -> tuple[np.ndarray, list[Enclo
         return label, [Enclosure.between(0.0, inf)] * len(x)
     margins = list[Enclosure]()
     for lo, hi, c in zip(np.asarray(y.lo), np.asarray(y.hi), label):
-        ahead = [Enclosure.between(lo[c], hi[c]) - Enclosure.between(lo[j], hi[j]) for j in range(len(lo)) if j != c]
-        margins.append(Enclosure.between(min(gap.lo for gap in ahead), min(gap.hi for gap in ahead)))
+        ahead = [
+            Enclosure.between(lo[c], hi[c]) - Enclosure.between(lo[j], hi[j])
+            for j in range(len(lo))
+            if j != c
+        ]
+        margins.append(
+            Enclosure.between(min(gap.lo for gap in ahead), min(gap.hi for gap in ahead))
+        )
     return label, margins
 
 
@@ -169,7 +192,11 @@ def _examples() -> Examples:
     radius = margin / (FACTORS[2] * constant)
     return Examples(
         claims=(
-            AtMost("radius of w = (3, 4) at (1, 1) ≤ 1.4", Enclosure.exact(radius.lo), Enclosure.equal(1.4)),
+            AtMost(
+                "radius of w = (3, 4) at (1, 1) ≤ 1.4",
+                Enclosure.exact(radius.lo),
+                Enclosure.equal(1.4),
+            ),
             AtMost("1.4 ≤ the same radius", Enclosure.equal(1.4), radius),
         )
     )
@@ -181,12 +208,18 @@ def _examples() -> Examples:
 def _draw_radii(certified: dict[str, np.ndarray], met: dict[str, np.ndarray]) -> Bars:
     """Medians over the inputs, of every norm."""
     shown = tuple(float(np.median(values)) for values in certified.values())
-    near = tuple(float(np.median(np.where(np.isfinite(values), values, 0.0))) for values in met.values())
-    return Bars("median radius", Axis("radius"), tuple(certified), ("by the margin", "met"), (shown, near))
+    near = tuple(
+        float(np.median(np.where(np.isfinite(values), values, 0.0))) for values in met.values()
+    )
+    return Bars(
+        "median radius", Axis("radius"), tuple(certified), ("by the margin", "met"), (shown, near)
+    )
 
 
 def _tabulate(certified: dict[str, np.ndarray], met: dict[str, np.ndarray]) -> Table:
     rows = [
-        (name, k, float(certified[name][k]), float(met[name][k])) for name in certified for k in range(len(met[name]))
+        (name, k, float(certified[name][k]), float(met[name][k]))
+        for name in certified
+        for k in range(len(met[name]))
     ]
     return Table("radii", ("norm", "input", "by the margin", "met"), tuple(rows))

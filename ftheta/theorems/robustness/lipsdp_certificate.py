@@ -9,7 +9,18 @@ from flint import arb, ctx
 
 from ftheta.certify.lipschitz import inputs_near, product_bound, steepest_secant
 from ftheta.certify.semidefinite import bound_slope, scale_chain, verify_multipliers
-from ftheta.logic import AtMost, Axis, Bars, Claim, Enclosure, Evidence, Finding, Knob, hypothesis, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Bars,
+    Claim,
+    Enclosure,
+    Evidence,
+    Finding,
+    Knob,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
@@ -29,17 +40,25 @@ r"""$|t|=(t)_++(-t)_+$: Lipschitz constant 1, which the program finds; the produ
 def network(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which network", symbol="f", choices=("random", "absolute value"))] = "random",
+    kind: Annotated[
+        str, Knob(says="which network", symbol="f", choices=("random", "absolute value"))
+    ] = "random",
     inputs: Annotated[int, Knob(1, 784, "number of inputs", "d₀", log=True, most=2048)] = 4,
-    width: Annotated[int, Knob(1, 256, "neurons in each hidden layer", "w", log=True, most=512)] = 24,
+    width: Annotated[
+        int, Knob(1, 256, "neurons in each hidden layer", "w", log=True, most=512)
+    ] = 24,
     depth: Annotated[int, Knob(2, 8, "number of affine maps", "L", least=2, most=12)] = 3,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "d_L", most=100)] = 2,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     if kind == "absolute value":
         return Network.described(ABSOLUTE_VALUE, kind)
     description = random_mlp(rng, (inputs, *[width] * (depth - 1), outputs), hidden, bias=0.5)
-    return Network.described(description, f"random {hidden} network {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random {hidden} network {'-'.join(map(str, description.widths))}"
+    )
 
 
 def steeper_than_described(rng: np.random.Generator) -> Network:
@@ -64,7 +83,9 @@ def increasing_activations(net: Network) -> Finding:
         return Finding.failed("one affine map, which has no multipliers")
     falling = [a.name for a in hidden if not a.monotone]
     if falling or not np.isfinite(last.lipschitz.hi):
-        return Finding.failed(f"activations without such slopes: {', '.join(falling or [last.name])}")
+        return Finding.failed(
+            f"activations without such slopes: {', '.join(falling or [last.name])}"
+        )
     return Finding.proved(f"{len(hidden)} hidden layers", "closed forms by name")
 
 
@@ -89,8 +110,12 @@ def lipsdp_certificate(
     net: Network,
     rng: np.random.Generator,
     *,
-    steps: Annotated[int, Knob(1, 300, "steps of the minimisation", "k", log=True, most=2000)] = 100,
-    points: Annotated[int, Knob(16, 4096, "inputs tried for the slope", "n", log=True, least=1, most=16384)] = 256,
+    steps: Annotated[
+        int, Knob(1, 300, "steps of the minimisation", "k", log=True, most=2000)
+    ] = 100,
+    points: Annotated[
+        int, Knob(16, 4096, "inputs tried for the slope", "n", log=True, least=1, most=16384)
+    ] = 256,
 ) -> Evidence:
     r"""Let $f=W_{L+1}\sigma W_L\cdots\sigma W_1$ up to biases, with slopes of $\sigma$ in $[0,c]$. If for diagonal
     $T_1,\dots,T_L\ge0$ the block-tridiagonal matrix
@@ -100,7 +125,9 @@ def lipsdp_certificate(
     description = net.description
     if description is None:
         return Evidence((), summary="there is no list of layers")
-    starts = inputs_near(None if net.data is None else net.data.x, net.input_shape, points, 1.0, rng)
+    starts = inputs_near(
+        None if net.data is None else net.data.x, net.input_shape, points, 1.0, rng
+    )
     secant = steepest_secant(net, starts, rng)
     weights = [layer.weight for layer in description.layers]
     certificate = bound_slope(weights, steps=steps)
@@ -110,17 +137,33 @@ def lipsdp_certificate(
     bound = Enclosure.exact(bound.hi)
     product = product_bound(description)
     claims: list[Claim] = [AtMost("Lip(f)", secant.known, bound, witness=secant.against(bound))]
-    numbers: dict[str, Any] = {"steepest secant": secant.known, "certified bound": bound, "product of norms": product}
-    if certificate.multipliers and sum(map(len, certificate.multipliers)) + weights[0].shape[1] <= MOST_PIVOTS:
+    numbers: dict[str, Any] = {
+        "steepest secant": secant.known,
+        "certified bound": bound,
+        "product of norms": product,
+    }
+    if (
+        certificate.multipliers
+        and sum(map(len, certificate.multipliers)) + weights[0].shape[1] <= MOST_PIVOTS
+    ):
         pivot = find_least_pivot(weights, certificate.multipliers)
         claims.append(AtMost("0, and the least pivot of M(ρ, T)", Enclosure.exact(0), pivot))
         numbers["least pivot"] = pivot
-    values = {name: numbers[name].middle for name in ("steepest secant", "certified bound", "product of norms")}
+    values = {
+        name: numbers[name].middle
+        for name in ("steepest secant", "certified bound", "product of norms")
+    }
     scale = "log" if max(values.values()) > 100 * min(values.values()) > 0 else "linear"
     return Evidence(
         claims=tuple(claims),
         charts=(
-            Bars("bounds of Lip(f)", Axis("Lip(f)", scale), tuple(values), ("bound",), (tuple(values.values()),)),
+            Bars(
+                "bounds of Lip(f)",
+                Axis("Lip(f)", scale),
+                tuple(values),
+                ("bound",),
+                (tuple(values.values()),),
+            ),
             _chart_multipliers(certificate.multipliers),
         ),
         numbers=numbers,
@@ -147,7 +190,9 @@ def find_least_pivot(weights: Sequence[np.ndarray], multipliers: Sequence[np.nda
         ctx.prec = before
 
 
-def _assemble(weights: Sequence[np.ndarray], multipliers: Sequence[np.ndarray], rho: float) -> list[list[Any]]:
+def _assemble(
+    weights: Sequence[np.ndarray], multipliers: Sequence[np.ndarray], rho: float
+) -> list[list[Any]]:
     sizes = [weights[0].shape[1], *(len(t) for t in multipliers)]
     ends = np.cumsum([0, *sizes])
     n = int(ends[-1])
@@ -191,6 +236,10 @@ def _eliminate(M: list[list[Any]]) -> Any:
 def _chart_multipliers(multipliers: Sequence[np.ndarray]) -> Bars:
     """Per layer, the least, the median and the largest multiplier."""
     names = tuple(f"layer {k + 1}" for k in range(len(multipliers))) or ("none",)
-    parts = [(float(t.min()), float(np.median(t)), float(t.max())) for t in multipliers] or [(0.0, 0.0, 0.0)]
+    parts = [(float(t.min()), float(np.median(t)), float(t.max())) for t in multipliers] or [
+        (0.0, 0.0, 0.0)
+    ]
     rows = tuple(tuple(part[k] for part in parts) for k in range(3))
-    return Bars("multipliers of the neurons", Axis("t"), names, ("least", "median", "largest"), rows)
+    return Bars(
+        "multipliers of the neurons", Axis("t"), names, ("least", "median", "largest"), rows
+    )

@@ -40,7 +40,9 @@ STEPS = 60  # of a curve
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which classifier", symbol="f", choices=("linear", "ReLU network"))] = "linear",
+    kind: Annotated[
+        str, Knob(says="which classifier", symbol="f", choices=("linear", "ReLU network"))
+    ] = "linear",
     dimension: Annotated[int, Knob(1, 1000, "weak features", "d", log=True, most=10_000)] = 100,
     lean: Annotated[float, Knob(0.0, 1.0, "share of the strong feature in the weights", "t")] = 0.0,
 ) -> Network:
@@ -74,12 +76,16 @@ def binary_classifier(net: Network) -> Finding:
     if len(net.input_shape) != 1 or net.input_shape[0] < 2:
         return Finding.failed(f"inputs of shape {net.input_shape}")
     try:
-        outputs = jax.eval_shape(net.apply, net.params, jax.ShapeDtypeStruct(net.input_shape, np.float64))
+        outputs = jax.eval_shape(
+            net.apply, net.params, jax.ShapeDtypeStruct(net.input_shape, np.float64)
+        )
     except Exception as error:  # whatever the network raises for a vector of real numbers
         return Finding.failed(f"the network takes no real vector: {type(error).__name__}")
     size = int(np.prod(outputs.shape))
     note = f"{net.input_shape[0]} inputs, {size} outputs"
-    return Finding.decide(size in (1, 2), note, "shapes are read off the program", basis=Basis.EXACT)
+    return Finding.decide(
+        size in (1, 2), note, "shapes are read off the program", basis=Basis.EXACT
+    )
 
 
 @hypothesis(
@@ -89,7 +95,9 @@ def binary_classifier(net: Network) -> Finding:
 )
 def strong_enough(net: Network, *, reach: float) -> Finding:
     note = f"ε = {reach:g} η"
-    return Finding.decide(reach >= 2, note, "two numbers are compared", Enclosure.exact(reach), basis=Basis.EXACT)
+    return Finding.decide(
+        reach >= 2, note, "two numbers are compared", Enclosure.exact(reach), basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -116,12 +124,19 @@ def robustness_accuracy_trade_off(
     net: Network,
     rng: np.random.Generator,
     *,
-    p: Annotated[float, Knob(0.5, 0.999, "how often the strong feature is right", "p", most=0.999999)] = 0.95,
+    p: Annotated[
+        float, Knob(0.5, 0.999, "how often the strong feature is right", "p", most=0.999999)
+    ] = 0.95,
     strength: Annotated[
-        float, Knob(0.5, 5.0, "mean of all weak features together, η√d", "η√d", least=0.0, most=30.0)
+        float,
+        Knob(0.5, 5.0, "mean of all weak features together, η√d", "η√d", least=0.0, most=30.0),
     ] = 3.0,
-    reach: Annotated[float, Knob(0.0, 4.0, "what the adversary may change, in units of η", "ε/η", most=100.0)] = 2.0,
-    draws: Annotated[int, Knob(1000, 100_000, "examples drawn", "n", log=True, least=100, most=1_000_000)] = 20_000,
+    reach: Annotated[
+        float, Knob(0.0, 4.0, "what the adversary may change, in units of η", "ε/η", most=100.0)
+    ] = 2.0,
+    draws: Annotated[
+        int, Knob(1000, 100_000, "examples drawn", "n", log=True, least=100, most=1_000_000)
+    ] = 20_000,
 ) -> Evidence:
     r"""Let $y=\pm1$ with probability $\frac12$ each, $x_1=y$ with probability $p\ge\frac12$ and $-y$ otherwise, and
     $x_2,\dots,x_{d+1}\sim\mathcal N(\eta y,1)$, all independent given $y$. Every classifier $f$ with
@@ -141,7 +156,9 @@ def robustness_accuracy_trade_off(
     if linear is None:
         standard, shifted = met.values()
         limit = law.limit(standard)
-        claims = (AtMost("accuracy under the shift of the weak features", shifted, limit, trivial=1.0),)
+        claims = (
+            AtMost("accuracy under the shift of the weak features", shifted, limit, trivial=1.0),
+        )
         exact: dict[str, Enclosure] = {}
     else:
         found = (law.accuracy(linear, Fraction(0), moved) for moved in (Fraction(0), shift))
@@ -158,7 +175,13 @@ def robustness_accuracy_trade_off(
     return Evidence(
         claims=claims,
         charts=(
-            _chart_trade_off(law, epsilon, net.input_shape[0] - 1, standard, exact.get("robust accuracy", shifted)),
+            _chart_trade_off(
+                law,
+                epsilon,
+                net.input_shape[0] - 1,
+                standard,
+                exact.get("robust accuracy", shifted),
+            ),
         ),
         numbers=numbers | exact | met,
         tables=(_tabulate(numbers | exact | met),),
@@ -184,7 +207,11 @@ class Law:
     def limit_exactly(self, accuracy: "Fraction | arb") -> "Fraction | arb":
         r"""$\frac p{1-p}\delta$ of an accuracy $1-\delta$ in rationals or in a ball."""
         ratio = self.p / (1 - self.p)
-        return ratio * (1 - accuracy) if isinstance(accuracy, Fraction) else _ball(ratio) * (1 - accuracy)
+        return (
+            ratio * (1 - accuracy)
+            if isinstance(accuracy, Fraction)
+            else _ball(ratio) * (1 - accuracy)
+        )
 
     def limit(self, accuracy: Enclosure) -> Enclosure:
         r"""$\frac p{1-p}\delta$ of a sampled accuracy $1-\delta$."""
@@ -203,13 +230,24 @@ class Law:
             for y in (1, -1)
         ]
         if spread == 0:  # a margin of 0 is read as the label −1
-            return sum((chance for chance, margin, y in cases if margin > 0 or (margin == 0 and y < 0)), Fraction(0))
+            return sum(
+                (chance for chance, margin, y in cases if margin > 0 or (margin == 0 and y < 0)),
+                Fraction(0),
+            )
         with ctx.workprec(BITS):
             root = (2 * _ball(spread)).sqrt()
-            return sum((_ball(chance) * (-_ball(margin) / root).erfc() / 2 for chance, margin, _ in cases), arb(0))
+            return sum(
+                (_ball(chance) * (-_ball(margin) / root).erfc() / 2 for chance, margin, _ in cases),
+                arb(0),
+            )
 
     def sample(
-        self, decide: Callable[[Any], Any], dimension: int, shift: float, draws: int, rng: np.random.Generator
+        self,
+        decide: Callable[[Any], Any],
+        dimension: int,
+        shift: float,
+        draws: int,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Whether each of so many examples is classified rightly, and after its weak features were moved."""
         y = rng.choice([-1.0, 1.0], size=draws)
@@ -234,7 +272,9 @@ def enclose(number: "Fraction | arb") -> Enclosure:
 def linear_weights(net: Network) -> Weights | None:
     """The weights of a network that is one affine map to one number, else None."""
     layers = (
-        net.description.layers if is_realisation(net.apply, net.params, net.description) and net.description else ()
+        net.description.layers
+        if is_realisation(net.apply, net.params, net.description) and net.description
+        else ()
     )
     if len(layers) != 1 or layers[0].activation != "identity" or len(layers[0].weight) != 1:
         return None
@@ -255,11 +295,16 @@ def classify(net: Network) -> Callable[[Any], np.ndarray]:
 # ---- what is shown ---------------------------------------------------------------------------------------------------
 
 
-def _chart_trade_off(law: Law, epsilon: Fraction, dimension: int, standard: Enclosure, robust: Enclosure) -> Curves:
+def _chart_trade_off(
+    law: Law, epsilon: Fraction, dimension: int, standard: Enclosure, robust: Enclosure
+) -> Curves:
     r"""Linear classifiers from the weak features alone to the strong one alone, below the line $\frac p{1-p}\delta$."""
     shares = [Fraction(k, STEPS) for k in range(STEPS + 1)]
     weights = [([t, *[(1 - t) / dimension] * dimension], Fraction(0)) for t in shares]
-    plain, held = ([enclose(law.accuracy(w, e, Fraction(0))).middle for w in weights] for e in (Fraction(0), epsilon))
+    plain, held = (
+        [enclose(law.accuracy(w, e, Fraction(0))).middle for w in weights]
+        for e in (Fraction(0), epsilon)
+    )
     limits = [min(1.0, float(law.p / (1 - law.p)) * (1 - a)) for a in plain]
     return Curves(
         "robust against standard accuracy",
@@ -274,7 +319,11 @@ def _chart_trade_off(law: Law, epsilon: Fraction, dimension: int, standard: Encl
 
 
 def _tabulate(numbers: dict[str, Enclosure]) -> Table:
-    return Table("accuracies", ("quantity", "value"), tuple((name, number.middle) for name, number in numbers.items()))
+    return Table(
+        "accuracies",
+        ("quantity", "value"),
+        tuple((name, number.middle) for name, number in numbers.items()),
+    )
 
 
 def _examples(law: Law) -> Examples:

@@ -36,14 +36,20 @@ STEPS = 9  # inputs on the way there
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))] = "random",
+    kind: Annotated[
+        str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))
+    ] = "random",
     inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 2,
-    width: Annotated[int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)] = 16,
+    width: Annotated[
+        int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)
+    ] = 16,
 ) -> Network:
     if kind == "linear":
         return linear_classifier(np.array([3.0, 4.0]), 0.0, "linear classifier w = (3, 4)")
     description = random_mlp(rng, (inputs, width, width, 3), "relu", bias=0.5)
-    return Network.described(description, f"random ReLU classifier {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random ReLU classifier {'-'.join(map(str, description.widths))}"
+    )
 
 
 # ---- the theorem -----------------------------------------------------------------------------------------------------
@@ -71,9 +77,12 @@ def smoothing_certificate(
     rng: np.random.Generator,
     *,
     sigma: Annotated[
-        float, Knob(0.05, 2.0, "standard deviation of the noise", "σ", log=True, least=1e-6, most=1e6)
+        float,
+        Knob(0.05, 2.0, "standard deviation of the noise", "σ", log=True, least=1e-6, most=1e6),
     ] = 0.5,
-    draws: Annotated[int, Knob(100, 20_000, "draws of noise for each input", "n", log=True, most=1_000_000)] = 4000,
+    draws: Annotated[
+        int, Knob(100, 20_000, "draws of noise for each input", "n", log=True, most=1_000_000)
+    ] = 4000,
     rows: Annotated[int, Knob(1, 16, "inputs tried", "m", most=128)] = 4,
 ) -> Evidence:
     r"""For any classifier $f$ and $\eta\sim\mathcal N(0,\sigma^2I)$ let $g(x)$ be the label with the largest
@@ -89,7 +98,11 @@ def smoothing_certificate(
     votes = [_votes_nearby(smoothed, x[k], found, int(k), seed, rng) for k in certain]
     worst = [min(along, key=lambda p: p.hi) for along in votes]
     claims = [
-        AtMost(f"½ ≤ P(f(x′ + η) = c) at inputs x′ within {NEARLY:g} R of input {k}", Enclosure.exact(0.5), lowest)
+        AtMost(
+            f"½ ≤ P(f(x′ + η) = c) at inputs x′ within {NEARLY:g} R of input {k}",
+            Enclosure.exact(0.5),
+            lowest,
+        )
         for k, lowest in zip(certain, worst)
     ]
     return Evidence(
@@ -106,7 +119,12 @@ def smoothing_certificate(
 
 
 def _votes_nearby(
-    smoothed: Smoothed, x: np.ndarray, found: SmoothedLabels, k: int, seed: int, rng: np.random.Generator
+    smoothed: Smoothed,
+    x: np.ndarray,
+    found: SmoothedLabels,
+    k: int,
+    seed: int,
+    rng: np.random.Generator,
 ) -> list[Enclosure]:
     """How likely the label is on the way from an input towards an input of another label, as far as it is certified;
     all of them hold together with the stated confidence."""
@@ -114,12 +132,16 @@ def _votes_nearby(
     confidence = 1 - (1 - CONFIDENCE) / STEPS
     along = list[Enclosure]()
     for step, share in enumerate(np.linspace(0.0, NEARLY, STEPS)):
-        counts = smoothed.count(x + share * found.radius[k] * direction, found.draws, seed + 1 + step + STEPS * k)
+        counts = smoothed.count(
+            x + share * found.radius[k] * direction, found.draws, seed + 1 + step + STEPS * k
+        )
         along.append(binomial_interval(int(counts[found.label[k]]), found.draws, confidence))
     return along
 
 
-def _away(smoothed: Smoothed, x: np.ndarray, label: int, rng: np.random.Generator, tries: int = 16) -> np.ndarray:
+def _away(
+    smoothed: Smoothed, x: np.ndarray, label: int, rng: np.random.Generator, tries: int = 16
+) -> np.ndarray:
     """Of some random directions, the one in which noise leaves the label least often."""
     directions = rng.standard_normal((tries, *x.shape))
     directions /= np.linalg.norm(directions.reshape(tries, -1), axis=1).reshape(-1, *[1] * x.ndim)
@@ -158,7 +180,13 @@ def _draw_votes(votes: list[list[Enclosure]], certain: np.ndarray) -> Curves:
     """How likely the label is on the way from each input to the edge of its ball."""
     shares = np.linspace(0.0, NEARLY, STEPS)
     series = [
-        Series(f"input {k}", shares, [p.middle for p in along], lo=[p.lo for p in along], hi=[p.hi for p in along])
+        Series(
+            f"input {k}",
+            shares,
+            [p.middle for p in along],
+            lo=[p.lo for p in along],
+            hi=[p.hi for p in along],
+        )
         for k, along in zip(certain, votes)
     ]
     half = Series("½", [0.0, 1.0], [0.5, 0.5], "bound")

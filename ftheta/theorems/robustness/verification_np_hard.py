@@ -69,7 +69,10 @@ class Formula:
         return max(used.count(i) for i in range(1, self.variables + 1))
 
     def __str__(self) -> str:
-        words = [" ∨ ".join(f"{'¬' if literal < 0 else ''}x{abs(literal)}" for literal in c) for c in self.clauses]
+        words = [
+            " ∨ ".join(f"{'¬' if literal < 0 else ''}x{abs(literal)}" for literal in c)
+            for c in self.clauses
+        ]
         return " ∧ ".join(f"({clause})" for clause in words)
 
 
@@ -100,15 +103,20 @@ def read_formula(description: Description | None) -> tuple[Formula, float] | str
     if m < 1 or outer.weight.shape[0] != 1:
         return f"{hidden.weight.shape[0]} neurons for {n} variables and {outer.weight.shape[0]} outputs"
     clauses = tuple(
-        tuple((i + 1) if w < 0 else -(i + 1) for i, w in enumerate(row.tolist()) if w) for row in hidden.weight[:m]
+        tuple((i + 1) if w < 0 else -(i + 1) for i, w in enumerate(row.tolist()) if w)
+        for row in hidden.weight[:m]
     )
     formula = Formula(n, clauses)
     penalty = float(outer.weight[0, -1])
     same = all(
-        np.array_equal(a.weight, b.weight) and np.array_equal(a.bias, b.bias) and a.activation == b.activation
+        np.array_equal(a.weight, b.weight)
+        and np.array_equal(a.bias, b.bias)
+        and a.activation == b.activation
         for a, b in zip(compile_formula(formula, penalty).layers, description.layers)
     )
-    return (formula, penalty) if same and all(clauses) else "weights that are not those of a formula"
+    return (
+        (formula, penalty) if same and all(clauses) else "weights that are not those of a formula"
+    )
 
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -128,7 +136,9 @@ def draw_formula(rng: np.random.Generator, variables: int, clauses: int, planted
         chosen = rng.choice(variables, 3, replace=False)
         signs = rng.integers(0, 2, 3).astype(bool)
         if not planted or np.any(signs == truth[chosen]):
-            found.append(tuple(int(i + 1) if sign else -int(i + 1) for i, sign in zip(chosen, signs)))
+            found.append(
+                tuple(int(i + 1) if sign else -int(i + 1) for i, sign in zip(chosen, signs))
+            )
     return Formula(variables, tuple(found))
 
 
@@ -138,12 +148,20 @@ KNOWN = {"all eight clauses": ALL_EIGHT, "two of three": TWO_OF_THREE}
 def compiled_formula(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which formula", symbol="φ", choices=("random", "planted", *KNOWN))] = "random",
+    kind: Annotated[
+        str, Knob(says="which formula", symbol="φ", choices=("random", "planted", *KNOWN))
+    ] = "random",
     variables: Annotated[int, Knob(3, 12, "number of variables", "n", least=3, most=14)] = 8,
-    density: Annotated[float, Knob(1.0, 8.0, "clauses for each variable", "m/n", least=0.5, most=12.0)] = 4.25,
-    margin: Annotated[int, Knob(-8, 4, "penalty beyond the occurrences of a variable", "c", least=-64, most=64)] = 0,
+    density: Annotated[
+        float, Knob(1.0, 8.0, "clauses for each variable", "m/n", least=0.5, most=12.0)
+    ] = 4.25,
+    margin: Annotated[
+        int, Knob(-8, 4, "penalty beyond the occurrences of a variable", "c", least=-64, most=64)
+    ] = 0,
 ) -> Network:
-    formula = KNOWN.get(kind) or draw_formula(rng, variables, max(1, round(density * variables)), kind == "planted")
+    formula = KNOWN.get(kind) or draw_formula(
+        rng, variables, max(1, round(density * variables)), kind == "planted"
+    )
     penalty = max(0, formula.occurrences() + margin)
     name = f"{kind} formula, {formula.variables} variables, {len(formula.clauses)} clauses"
     return Network.described(compile_formula(formula, float(penalty)), name)
@@ -157,30 +175,45 @@ def without_penalty(rng: np.random.Generator) -> Network:
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis("the network is compiled from a formula in conjunctive normal form", remedy="use the built-in subjects")
+@hypothesis(
+    "the network is compiled from a formula in conjunctive normal form",
+    remedy="use the built-in subjects",
+)
 def is_compiled(net: Network) -> Finding:
     found = read_formula(net.description)
     if isinstance(found, str):
         return Finding.failed(f"this one has {found}")
     formula, _ = found
     note = f"{len(formula.clauses)} clauses of {formula.variables} variables"
-    return Finding.proved(note, "compiled again from what was read, the weights are the same numbers")
+    return Finding.proved(
+        note, "compiled again from what was read, the weights are the same numbers"
+    )
 
 
-@hypothesis("the penalty is at least the number of clauses in which a variable occurs", remedy="a larger penalty")
+@hypothesis(
+    "the penalty is at least the number of clauses in which a variable occurs",
+    remedy="a larger penalty",
+)
 def is_penalised_enough(net: Network) -> Finding:
     found = read_formula(net.description)
     if isinstance(found, str):
         return Finding.undecided("the formula")
     formula, penalty = found
     note = f"penalty {penalty:g}, a variable occurs in at most {formula.occurrences()} clauses"
-    return Finding.decide(penalty >= formula.occurrences(), note, "counted in the formula", basis=Basis.EXACT)
+    return Finding.decide(
+        penalty >= formula.occurrences(), note, "counted in the formula", basis=Basis.EXACT
+    )
 
 
-@hypothesis(f"at most {MOST_VARIABLES} variables", remedy="the truth table of a larger formula would not end")
+@hypothesis(
+    f"at most {MOST_VARIABLES} variables",
+    remedy="the truth table of a larger formula would not end",
+)
 def has_few_variables(net: Network) -> Finding:
     n = net.description.layers[0].weight.shape[1] if net.description is not None else 0
-    return Finding.decide(0 < n <= MOST_VARIABLES, f"{n} variables", "counted", Enclosure.exact(n), basis=Basis.EXACT)
+    return Finding.decide(
+        0 < n <= MOST_VARIABLES, f"{n} variables", "counted", Enclosure.exact(n), basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -222,7 +255,11 @@ def verification_np_hard(net: Network, rng: np.random.Generator) -> Evidence:
     is_satisfiable = Enclosure.exact(int(most == m))
     return Evidence(
         claims=(
-            Identity(f"some x has f(x) ≥ {m} − ½ (1: yes) = φ is satisfiable", _said(asked), is_satisfiable),
+            Identity(
+                f"some x has f(x) ≥ {m} − ½ (1: yes) = φ is satisfiable",
+                _said(asked),
+                is_satisfiable,
+            ),
             Identity(f"some x has f(x) ≥ {most} − ½ (1: yes)", _said(above), Enclosure.exact(1)),
             Identity(f"some x has f(x) ≥ {most} + ½ (0: no)", _said(beyond), Enclosure.exact(0)),
         ),
@@ -263,11 +300,18 @@ def _examples() -> Examples:
     density = 8  # far above 4.27, where random formulas cease to be satisfiable: then all of the box must be searched
     rng = np.random.default_rng(0)
     formulas = [draw_formula(rng, n, density * n, planted=False) for n in sizes]
-    answers = [ask(f, float(f.occurrences()), Fraction(2 * len(f.clauses) - 1, 2)) for f in formulas]
-    right = [(a.answer == "sat") == (f.most_satisfied() == len(f.clauses)) for a, f in zip(answers, formulas)]
+    answers = [
+        ask(f, float(f.occurrences()), Fraction(2 * len(f.clauses) - 1, 2)) for f in formulas
+    ]
+    right = [
+        (a.answer == "sat") == (f.most_satisfied() == len(f.clauses))
+        for a, f in zip(answers, formulas)
+    ]
     boxes = np.array([answer.subproblems for answer in answers], float)
     work = Series("subproblems", np.array(sizes, float), boxes, "measured")
-    table = Series("rows of the truth table", np.array(sizes, float), 2.0 ** np.array(sizes), "reference")
+    table = Series(
+        "rows of the truth table", np.array(sizes, float), 2.0 ** np.array(sizes), "reference"
+    )
     return Examples(
         claims=(
             Identity(
@@ -276,7 +320,14 @@ def _examples() -> Examples:
                 Enclosure.exact(len(sizes)),
             ),
         ),
-        charts=(Curves("work grows with the number of variables", Axis("n"), Axis("count", "log"), (work, table)),),
+        charts=(
+            Curves(
+                "work grows with the number of variables",
+                Axis("n"),
+                Axis("count", "log"),
+                (work, table),
+            ),
+        ),
     )
 
 
@@ -286,14 +337,27 @@ def _examples() -> Examples:
 def _draw_section(net: Network, formula: Formula, found: Verification) -> Heatmap:
     """The network in the plane of the first two variables through the point found: peaks at the corners alone."""
     side = np.linspace(0.0, 1.0, 65)
-    at = np.ones(formula.variables) if found.witness is None else np.array([float(v) for v in found.witness.x])
+    at = (
+        np.ones(formula.variables)
+        if found.witness is None
+        else np.array([float(v) for v in found.witness.x])
+    )
     x = np.tile(at, (len(side), len(side), 1))
     x[..., 0] = side[None, :]
     x[..., 1] = side[:, None]
     f = np.asarray(net(x.reshape(-1, formula.variables))).reshape(len(side), len(side))
-    return Heatmap("f through the best point found", Axis("x₁"), Axis("x₂"), f.tolist(), (0.0, 1.0, 0.0, 1.0), "f")
+    return Heatmap(
+        "f through the best point found",
+        Axis("x₁"),
+        Axis("x₂"),
+        f.tolist(),
+        (0.0, 1.0, 0.0, 1.0),
+        "f",
+    )
 
 
 def _tabulate(answers: dict[str, Verification]) -> Table:
     rows = tuple((what, a.answer, a.method, a.subproblems) for what, a in answers.items())
-    return Table("what the verifier was asked", ("question", "answer", "method", "subproblems"), rows)
+    return Table(
+        "what the verifier was asked", ("question", "answer", "method", "subproblems"), rows
+    )

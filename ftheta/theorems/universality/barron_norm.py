@@ -32,7 +32,9 @@ SMALL = 1e-3  # relative error granted to the sum over the grid
 def functions(
     rng: np.random.Generator,
     *,
-    name: Annotated[str, Knob(says="the function", symbol="f", choices=("Gaussian", "waves", "hat"))] = "Gaussian",
+    name: Annotated[
+        str, Knob(says="the function", symbol="f", choices=("Gaussian", "waves", "hat"))
+    ] = "Gaussian",
 ) -> Target:
     if name == "waves":
         f = lambda x: jnp.cos(x) - 0.5 * jnp.cos(3 * x) + 0.25 * jnp.cos(5 * x)
@@ -41,7 +43,9 @@ def functions(
         half = Spectrum(Spectrum.unknown().sample, Enclosure.exact(0.5))
         tent = lambda x: jnp.maximum(1 - jnp.abs(x), 0.0)
         return Target("hat, C_f claimed to be ½", tent, (-8.0,), (8.0,), spectrum=half)
-    return Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-12.0,), (12.0,), spectrum=Spectrum.gaussian(1))
+    return Target(
+        "Gaussian", lambda x: jnp.exp(-x * x / 2), (-12.0,), (12.0,), spectrum=Spectrum.gaussian(1)
+    )
 
 
 def hat(rng: np.random.Generator) -> Target:
@@ -49,7 +53,8 @@ def hat(rng: np.random.Generator) -> Target:
 
 
 @hypothesis(
-    r"$C_f<\infty$, as claimed; $f$ decays, or is periodic, at the ends of its box", remedy="give the true `Spectrum`"
+    r"$C_f<\infty$, as claimed; $f$ decays, or is periodic, at the ends of its box",
+    remedy="give the true `Spectrum`",
 )
 def finite_norm(f: Target, *, points: int) -> Finding:
     if f.dimension > 2:
@@ -87,9 +92,15 @@ def barron_norm(
     rng: np.random.Generator,
     *,
     points: Annotated[int, Knob(64, 1024, "samples per side", "N", log=True, most=4096)] = 512,
-    scale: Annotated[float, Knob(0.5, 4, "stretching of f", "s", log=True, least=0.1, most=10)] = 2.0,
-    dimension: Annotated[int, Knob(1, 20, "dimension of the Gaussian in closed form", "d", most=200)] = 10,
-    cut: Annotated[float, Knob(1, 1000, "where the hat's integral stops", "Λ", log=True, least=0.1, most=1e4)] = 100.0,
+    scale: Annotated[
+        float, Knob(0.5, 4, "stretching of f", "s", log=True, least=0.1, most=10)
+    ] = 2.0,
+    dimension: Annotated[
+        int, Knob(1, 20, "dimension of the Gaussian in closed form", "d", most=200)
+    ] = 10,
+    cut: Annotated[
+        float, Knob(1, 1000, "where the hat's integral stops", "Λ", log=True, least=0.1, most=1e4)
+    ] = 100.0,
 ) -> Evidence:
     r"""For $f(x)=\int e^{i\langle\omega,x\rangle}\hat f(\omega)\,d\omega$ let
     $$C_f=\int|\omega|\,|\hat f(\omega)|\,d\omega.$$ Then $C_{f(\cdot/s)}=C_f/s$ and $C_{f+g}\le C_f+C_g$. It is
@@ -110,7 +121,11 @@ def barron_norm(
             Identity("s C of f(·/s) = C_f", Enclosure.equal(stretched), total, rtol=1e-6),
         ),
         examples=partial(_closed_forms, dimension, cut),
-        as_printed=(Identity("∫ f e^(−i⟨ω,x⟩) dx gives the same norm", closed, closed * (2 * pi) ** dimension),),
+        as_printed=(
+            Identity(
+                "∫ f e^(−i⟨ω,x⟩) dx gives the same norm", closed, closed * (2 * pi) ** dimension
+            ),
+        ),
         charts=(draw_truncated_norm(found, f.name, claimed.hi),),
         numbers={"C_f": total},
         summary=f"{f.name}: {total.middle:.7g} up to Λ = {found.cut:.4g}",
@@ -125,7 +140,11 @@ def _closed_forms(dimension: int, cut: float) -> Examples:
     return Examples(
         claims=(
             Identity("Gaussian: closed form and radial integral", gaussian, by_integral),
-            Identity("hat up to Λ: closed form and integral", hat_up_to, fourier.hat_norm_by_integral(cut)),
+            Identity(
+                "hat up to Λ: closed form and integral",
+                hat_up_to,
+                fourier.hat_norm_by_integral(cut),
+            ),
         ),
         charts=(_draw_gaussian_norms(),),
         numbers={"Gaussian in d": gaussian, "hat up to Λ": hat_up_to},

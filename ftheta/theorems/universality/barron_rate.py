@@ -36,13 +36,23 @@ def gaussian(
     rng: np.random.Generator,
     *,
     dimension: Annotated[int, Knob(1, 50, "dimension of the domain", "d", log=True, most=100)] = 1,
-    radius: Annotated[float, Knob(0.1, 10, "radius of the ball", "r", log=True, least=1e-3, most=100)] = 1.0,
-    claimed: Annotated[float, Knob(0.05, 1, "part of the true C_f that is claimed", "C/C_f", least=1e-3)] = 1.0,
+    radius: Annotated[
+        float, Knob(0.1, 10, "radius of the ball", "r", log=True, least=1e-3, most=100)
+    ] = 1.0,
+    claimed: Annotated[
+        float, Knob(0.05, 1, "part of the true C_f that is claimed", "C/C_f", least=1e-3)
+    ] = 1.0,
 ) -> Target:
     true = Spectrum.gaussian(dimension)
     spectrum = Spectrum(true.sample, Enclosure.equal(true.first_moment.middle * claimed))
     f = lambda x: jnp.exp(-jnp.vdot(x, x) / 2)
-    return Target(f"Gaussian, d = {dimension}", f, (-radius,) * dimension, (radius,) * dimension, spectrum=spectrum)
+    return Target(
+        f"Gaussian, d = {dimension}",
+        f,
+        (-radius,) * dimension,
+        (radius,) * dimension,
+        spectrum=spectrum,
+    )
 
 
 def norm_claimed_too_small(rng: np.random.Generator) -> Target:
@@ -52,11 +62,17 @@ def norm_claimed_too_small(rng: np.random.Generator) -> Target:
 @hypothesis(r"$C_f=\int|\omega||\hat f|d\omega<\infty$", remedy="give the true `Spectrum` of f")
 def finite_spectral_norm(f: Target) -> Finding:
     if f.spectrum is None or not isfinite(f.spectrum.first_moment.hi):
-        return Finding.failed("no spectrum is known" if f.spectrum is None else "the first moment is infinite")
+        return Finding.failed(
+            "no spectrum is known" if f.spectrum is None else "the first moment is infinite"
+        )
     problem = problem_of(f, np.random.default_rng(0), 16)
     off = problem.mismatch(np.random.default_rng(1))
     note = f"C_f = {problem.moment:.6g}; the spectrum misses f by {off:.3g} of the sampling error"
-    return Finding.sampled(note, f.spectrum.first_moment) if off <= 1 else Finding.failed(note, f.spectrum.first_moment)
+    return (
+        Finding.sampled(note, f.spectrum.first_moment)
+        if off <= 1
+        else Finding.failed(note, f.spectrum.first_moment)
+    )
 
 
 @theorem(
@@ -102,7 +118,12 @@ def barron_rate(
         AtMost("largest |f − f(x₀)| / (C_f |x − x₀|)", ratio, Enclosure.exact(1), witness=worst),
         AtMost("E‖f − f_p‖²", error, bound, trivial=problem.size),
         Identity("p E‖f − f_p‖² = E‖cH‖² − ‖f − f(x₀)‖²", error * p, found.constant),
-        Exists("p neurons with ‖f − f_p‖² ≤ (2rC_f)²/p", {"p": float(p)}, Enclosure.equal(found.best), bound),
+        Exists(
+            "p neurons with ‖f − f_p‖² ≤ (2rC_f)²/p",
+            {"p": float(p)},
+            Enclosure.equal(found.best),
+            bound,
+        ),
     ]
     if len(scales) > 2:
         slope = fit_rate(np.array(scales), np.array(roots))
@@ -112,7 +133,8 @@ def barron_rate(
         examples=partial(_gaussians_in_many_dimensions, rng.spawn(1)[0], p),
         charts=(_draw_errors(found),),
         numbers=found.numbers,
-        summary=f"p = {p}: " + ", ".join(f"{name} {number.middle:.7g}" for name, number in found.numbers.items()),
+        summary=f"p = {p}: "
+        + ", ".join(f"{name} {number.middle:.7g}" for name, number in found.numbers.items()),
     )
 
 
@@ -157,7 +179,8 @@ def _draw_networks(problem: Problem, rng: np.random.Generator, p: int, seeds: in
 
 def _draw_errors(found: _Networks) -> Curves:
     """Root mean square errors with their confidence band, the bound, and the greedy network."""
-    low = tuple(sqrt(max(e.lo, e.middle / 100)) for e in found.squares)  # a logarithmic axis has no zero
+    # a logarithmic axis has no zero
+    low = tuple(sqrt(max(e.lo, e.middle / 100)) for e in found.squares)
     high = tuple(sqrt(e.hi) for e in found.squares)
     bounds = tuple(sqrt(found.problem.bound(p)) for p in found.scales)
     every = max(1, len(found.greedy) // 100)
@@ -168,10 +191,14 @@ def _draw_errors(found: _Networks) -> Curves:
         Series("drawn at random", found.scales, found.roots, "measured", lo=low, hi=high),
         Series("greedy", tuple(k + 1 for k in shown), greedy, "other"),
     )
-    return Curves("error against neurons", Axis("neurons p", "log"), Axis("‖f − f_p‖", "log"), series)
+    return Curves(
+        "error against neurons", Axis("neurons p", "log"), Axis("‖f − f_p‖", "log"), series
+    )
 
 
-def _gaussians_in_many_dimensions(rng: np.random.Generator, p: int, dimensions: Sequence[int] = (1, 5, 20)) -> Examples:
+def _gaussians_in_many_dimensions(
+    rng: np.random.Generator, p: int, dimensions: Sequence[int] = (1, 5, 20)
+) -> Examples:
     """Errors for the Gaussian on unit balls with their bounds: the slope does not see the dimension."""
     scales = tuple(scales_up_to(p))
     errors = {}

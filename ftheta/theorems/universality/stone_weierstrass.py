@@ -27,7 +27,12 @@ from ftheta.logic import (
 from ftheta.subjects import Family, Target
 from ftheta.subjects.continuity import continuous, target_of
 
-FUNCTIONS = {"|x|": jnp.abs, "x": lambda x: x, "wave": lambda x: jnp.sin(6 * x), "bump": lambda x: 1 / (1 + 9 * x * x)}
+FUNCTIONS = {
+    "|x|": jnp.abs,
+    "x": lambda x: x,
+    "wave": lambda x: jnp.sin(6 * x),
+    "bump": lambda x: 1 / (1 + 9 * x * x),
+}
 GENERATORS = {"1, x": (lambda x: 1.0, lambda x: x), "1, x²": (lambda x: 1.0, lambda x: x * x)}
 USUAL = list(GENERATORS["1, x"])
 POINTS = 257  # on which generators are compared
@@ -37,11 +42,15 @@ def algebra(
     rng: np.random.Generator,
     *,
     name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "|x|",
-    generators: Annotated[str, Knob(says="what generates the algebra", choices=tuple(GENERATORS))] = "1, x",
+    generators: Annotated[
+        str, Knob(says="what generates the algebra", choices=tuple(GENERATORS))
+    ] = "1, x",
 ) -> Family:
     f = Target(f"{name} on [−1, 1]", FUNCTIONS[name], (-1.0,), (1.0,))
     made = GENERATORS[generators]
-    return Family(f"{f.name}, algebra of {generators}", lambda k, _: made[k], f, tuple(range(len(made))))
+    return Family(
+        f"{f.name}, algebra of {generators}", lambda k, _: made[k], f, tuple(range(len(made)))
+    )
 
 
 def even_powers(rng: np.random.Generator) -> Family:
@@ -58,15 +67,22 @@ def generators_of(subject: Family) -> list:
     return [subject.member(k, rng) for k in subject.scales]
 
 
-@hypothesis(r"$\mathcal A$ separates points and vanishes nowhere", remedy="add a generator, such as $x$ or 1")
+@hypothesis(
+    r"$\mathcal A$ separates points and vanishes nowhere",
+    remedy="add a generator, such as $x$ or 1",
+)
 def separating(subject: Family) -> Finding:
     f = target_of(subject)
     generators = generators_of(subject)
     pairs = b.find_unseparated(generators, f.lo[0], f.hi[0], POINTS)
     if pairs:
-        return Finding.failed("all generators vanish or agree at x = {:g}, y = {:g}".format(*pairs[0]))
+        return Finding.failed(
+            "all generators vanish or agree at x = {:g}, y = {:g}".format(*pairs[0])
+        )
     if generators == USUAL:
-        return Finding.proved("the constant 1 and x itself", "x ≠ y where x and y differ, and 1 ≠ 0")
+        return Finding.proved(
+            "the constant 1 and x itself", "x ≠ y where x and y differ, and 1 ≠ 0"
+        )
     return Finding.sampled(f"no two of {POINTS} points agree")
 
 
@@ -109,18 +125,33 @@ def stone_weierstrass(
     missed = b.distance_below(f.f, pairs)
     degree = b.degree_for(spread, hi - lo, eps)
     polynomials = generators == USUAL
-    distance = Enclosure.between(0.0, found.value.hi) if polynomials else Enclosure(missed, max(missed, bound.lo))
+    distance = (
+        Enclosure.between(0.0, found.value.hi)
+        if polynomials
+        else Enclosure(missed, max(missed, bound.lo))
+    )
     witness = b.too_far(f.f, generators, pairs, bound) if missed > bound.hi else None
     return Evidence(
         claims=(
-            AtMost("sup |B_n f − f| ≤ 3/2 ω(n^−½)", found.value, bound, trivial=spread.modulus(hi - lo).hi),
-            AtMost("distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound, witness=witness),
+            AtMost(
+                "sup |B_n f − f| ≤ 3/2 ω(n^−½)",
+                found.value,
+                bound,
+                trivial=spread.modulus(hi - lo).hi,
+            ),
+            AtMost(
+                "distance of f from the algebra ≤ 3/2 ω(n^−½)", distance, bound, witness=witness
+            ),
         ),
         examples=partial(_examples, n),
         charts=_draw_approximants(f, made, spread),
         numbers={"error": found.value, "bound": bound},
         summary=f"sup |B_{n} f − f| in [{found.value.lo:.4g}, {found.value.hi:.4g}], bound {bound.hi:.4g}; "
-        + (f"the bound promises {eps:g} from degree {degree}" if degree else f"no degree promises {eps:g}: f jumps"),
+        + (
+            f"the bound promises {eps:g} from degree {degree}"
+            if degree
+            else f"no degree promises {eps:g}: f jumps"
+        ),
     )
 
 
@@ -130,25 +161,41 @@ def _examples(n: int) -> Examples:
     what = "sum of |coefficients| of B_n(x²) − x² − x(1 − x)/n"
     return Examples(
         claims=(Identity(what, Enclosure.exact(gap), Enclosure.exact(0)),),
-        numbers={"B_n |x − ½| at ½": Enclosure.exact(b.vee_at_half(n)), "B_n x² − x² at ½": Enclosure.exact(half)},
+        numbers={
+            "B_n |x − ½| at ½": Enclosure.exact(b.vee_at_half(n)),
+            "B_n x² − x² at ½": Enclosure.exact(half),
+        },
     )
 
 
-def _draw_approximants(f: Target, made: b.Approximant, spread: Oscillation) -> tuple[Curves, Curves]:
+def _draw_approximants(
+    f: Target, made: b.Approximant, spread: Oscillation
+) -> tuple[Curves, Curves]:
     """The function with a few approximants; and the error on a grid against the degree, with its bound."""
     x = np.linspace(made.lo, made.hi, 401)
     truth = ranges(f.f, x[:, None], x[:, None]).lo
     degrees = sorted({max(1, made.n >> k) for k in range(7)})
     ladder = {n: b.Approximant.of(f.f, made.lo, made.hi, n)(x) for n in degrees}
     shown = sorted({degrees[0], degrees[len(degrees) // 2], degrees[-1]})
-    curves = (Series(f.name, x, truth, "reference"), *(Series(f"n = {n}", x, ladder[n]) for n in shown))
+    curves = (
+        Series(f.name, x, truth, "reference"),
+        *(Series(f"n = {n}", x, ladder[n]) for n in shown),
+    )
     errors = draw_curves(
         "error against degree",
         degrees,
         x="degree n",
         y="sup error",
         log="xy",
-        measured={"largest error on a grid": [max(float(np.abs(ladder[n] - truth).max()), 1e-17) for n in degrees]},
-        bound={"3/2 ω(n^−½)": [max(b.popoviciu(spread, made.hi - made.lo, n).hi, 1e-17) for n in degrees]},
+        measured={
+            "largest error on a grid": [
+                max(float(np.abs(ladder[n] - truth).max()), 1e-17) for n in degrees
+            ]
+        },
+        bound={
+            "3/2 ω(n^−½)": [
+                max(b.popoviciu(spread, made.hi - made.lo, n).hi, 1e-17) for n in degrees
+            ]
+        },
     )
     return Curves("Bernstein polynomials", Axis("x"), Axis("value"), curves), errors

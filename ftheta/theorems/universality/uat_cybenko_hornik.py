@@ -29,17 +29,25 @@ from ftheta.subjects import Family, Target
 from ftheta.subjects.continuity import continuous, target_of
 
 SHOWN = 801  # points of a chart
-FUNCTIONS = {"x": lambda x: x, "wave": lambda x: jnp.sin(6 * x) + x, "√|x − ½|": lambda x: jnp.sqrt(jnp.abs(x - 0.5))}
+FUNCTIONS = {
+    "x": lambda x: x,
+    "wave": lambda x: jnp.sin(6 * x) + x,
+    "√|x − ½|": lambda x: jnp.sqrt(jnp.abs(x - 0.5)),
+}
 
 
 def sigmoids(
     rng: np.random.Generator,
     *,
     name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "wave",
-    activation: Annotated[str, Knob(says="the activation", symbol="σ", choices=tuple(s.SIGMOIDS))] = "sigmoid",
+    activation: Annotated[
+        str, Knob(says="the activation", symbol="σ", choices=tuple(s.SIGMOIDS))
+    ] = "sigmoid",
 ) -> Family:
     target = Target(f"{name} on [0, 1]", FUNCTIONS[name], (0.0,), (1.0,))
-    return Family(f"{target.name} by {activation}", lambda k, _: s.SIGMOIDS[activation], target, (0,))
+    return Family(
+        f"{target.name} by {activation}", lambda k, _: s.SIGMOIDS[activation], target, (0,)
+    )
 
 
 def bounded_only(rng: np.random.Generator) -> Family:
@@ -64,7 +72,9 @@ def sigmoidal(subject: Family, *, tail: float) -> Finding:
     z = s.steepness(sigma, tail)
     off = s.shortfall(sigma, z)
     if not off <= tail:
-        return Finding.failed(f"at ±{z:.3g} it is still {off:.3g} from its limits", Enclosure.at_most(off))
+        return Finding.failed(
+            f"at ±{z:.3g} it is still {off:.3g} from its limits", Enclosure.at_most(off)
+        )
     note = f"within {tail:g} of its limits beyond ±{z:g}"
     if sigma in s.SIGMOIDS.values():
         return Finding.proved(note, "monotone with limits 0 and 1 by its closed form")
@@ -102,7 +112,9 @@ def uat_cybenko_hornik(
     rng: np.random.Generator,
     *,
     cells: Annotated[int, Knob(2, 64, "steps of the staircase", "n", log=True, most=256)] = 24,
-    tail: Annotated[float, Knob(1e-6, 1e-2, "how close σ gets to its limits in half a cell", "η", log=True)] = 1e-4,
+    tail: Annotated[
+        float, Knob(1e-6, 1e-2, "how close σ gets to its limits in half a cell", "η", log=True)
+    ] = 1e-4,
 ) -> Evidence:
     r"""Let $\sigma$ be non-decreasing with $\sigma(-\infty)=0$, $\sigma(\infty)=1$. For compact $K\subset\mathbb R^d$,
     sums $\sum_kc_k\,\sigma(\langle w_k,x\rangle+b_k)$ are dense in $C(K)$. On $[0,1]$ a staircase of $n$ steps has
@@ -119,7 +131,9 @@ def uat_cybenko_hornik(
     bound = made.bound(spread, tail)
     witness = made.beyond(error, spread, tail)
     return Evidence(
-        claims=(AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, spread.modulus(hi - lo).hi, witness),),
+        claims=(
+            AtMost("sup |f − g| ≤ ω(1/n) + ηV", error, bound, spread.modulus(hi - lo).hi, witness),
+        ),
         examples=partial(_jumps_for_the_identity, n),
         charts=(*_draw_staircase(made, f.name, bound.hi), _draw_decay(made, spread, tail)),
         numbers={"error": error, "bound": bound, "steepness": made.steepness},
@@ -130,7 +144,9 @@ def uat_cybenko_hornik(
 def error_of_jumps(cells: int) -> Fraction:
     """The error of a staircase with jumps for f(x) = x on [0, 1]: the largest distance from a centre of its cell."""
     centres = [Fraction(2 * k + 1, 2 * cells) for k in range(cells)]
-    return max(max(c - Fraction(k, cells), Fraction(k + 1, cells) - c) for k, c in enumerate(centres))
+    return max(
+        max(c - Fraction(k, cells), Fraction(k + 1, cells) - c) for k, c in enumerate(centres)
+    )
 
 
 def _jumps_for_the_identity(cells: int) -> Examples:
@@ -154,7 +170,12 @@ def _draw_staircase(made: s.Staircase, name: str, bound: float) -> tuple[Curves,
     )
     return (
         draw_curves(
-            "a function and its staircase", x, x="x", y="value", reference={name: truth}, measured={neurons: net}
+            "a function and its staircase",
+            x,
+            x="x",
+            y="value",
+            reference={name: truth},
+            measured={neurons: net},
         ),
         Curves("the error", Axis("x"), Axis("error"), error),
     )
@@ -172,6 +193,10 @@ def _draw_decay(made: s.Staircase, spread: Oscillation, tail: float) -> Curves:
         x="neurons",
         y="sup error",
         log="xy",
-        measured={"largest error on a grid": [max(float(np.abs(g.on(x) - truth).max()), 1e-17) for g in ladder]},
+        measured={
+            "largest error on a grid": [
+                max(float(np.abs(g.on(x) - truth).max()), 1e-17) for g in ladder
+            ]
+        },
         bound={"ω(h) + ηV": [max(g.bound(spread, tail).hi, 1e-17) for g in ladder]},
     )

@@ -37,7 +37,9 @@ NODES = 24  # of Gauss's rule on a piece
 def smooth(
     rng: np.random.Generator,
     *,
-    activation: Annotated[str, Knob(says="the activation", symbol="ϱ", choices=tuple(m.SMOOTH))] = "exp",
+    activation: Annotated[
+        str, Knob(says="the activation", symbol="ϱ", choices=tuple(m.SMOOTH))
+    ] = "exp",
 ) -> Target:
     return Target(activation, m.PROGRAMS[activation], (-1.0,), (1.0,))
 
@@ -46,9 +48,14 @@ def quadratic(rng: np.random.Generator) -> Target:
     return smooth(rng, activation="square")
 
 
-@hypothesis(r"$\varrho$ is smooth and known to any precision", remedy="take one of the smooth activations by name")
+@hypothesis(
+    r"$\varrho$ is smooth and known to any precision",
+    remedy="take one of the smooth activations by name",
+)
 def known_to_all_orders(rho: Target) -> Finding:
-    return Finding.decide(m.name_of(rho.f) is not None, rho.name, "it is that very function", basis=Basis.EXACT)
+    return Finding.decide(
+        m.name_of(rho.f) is not None, rho.name, "it is that very function", basis=Basis.EXACT
+    )
 
 
 @hypothesis(r"$\varrho^{(k)}(b)\ne0$", remedy="take another bias, or a ϱ that is no polynomial")
@@ -59,7 +66,11 @@ def derivative_at_the_bias(rho: Target, *, power: int, bias: float) -> Finding:
     found = m.derivative_at(name, power, Fraction(bias))
     good = min(abs(found.lo), abs(found.hi)) >= LEAST and found.lo * found.hi > 0
     return Finding.decide(
-        good, f"ϱ^({power})({bias:g}) = {found.middle:.6g}", "ball arithmetic", found, basis=Basis.EXACT
+        good,
+        f"ϱ^({power})({bias:g}) = {found.middle:.6g}",
+        "ball arithmetic",
+        found,
+        basis=Basis.EXACT,
     )
 
 
@@ -67,7 +78,12 @@ def derivative_at_the_bias(rho: Target, *, power: int, bias: float) -> Finding:
     title="Monomials by difference quotients",
     gist="Difference quotients in the weights turn a few neurons of a smooth activation into every monomial, hence "
     "into every polynomial: the last step of the proof of universality.",
-    see_also=("uat-step1-ridge-exponentials", "uat-step2-mollification", "uat-nonpolynomial-iff", "yarotsky-square"),
+    see_also=(
+        "uat-step1-ridge-exponentials",
+        "uat-step2-mollification",
+        "uat-nonpolynomial-iff",
+        "yarotsky-square",
+    ),
     sources=("gribonval-slides", "leshno1993", "pinkus1999"),
     assumes=(known_to_all_orders, derivative_at_the_bias),
     on=smooth,
@@ -87,7 +103,9 @@ def uat_step3_monomials(
     rng: np.random.Generator,
     *,
     power: Annotated[int, Knob(1, 8, "the monomial x^k", "k", most=m.HIGHEST)] = 3,
-    step: Annotated[float, Knob(1e-4, 1, "step of the differences", "h", log=True, least=1e-9, most=4)] = 0.01,
+    step: Annotated[
+        float, Knob(1e-4, 1, "step of the differences", "h", log=True, least=1e-9, most=4)
+    ] = 0.01,
     bias: Annotated[float, Knob(-2, 2, "bias of every neuron", "b", least=-20, most=20)] = 0.0,
     radius: Annotated[float, Knob(0.25, 4, "for |x| up to", "R", least=0.01, most=20)] = 1.0,
 ) -> Evidence:
@@ -101,13 +119,17 @@ def uat_step3_monomials(
     h = Fraction(step)
     R = Fraction(radius)
     points = [R * Fraction(i, 8) for i in range(-8, 9)]
-    quotients = {word: m.Quotient(name, b, power, h, word == "central") for word in ("forward", "central")}
+    quotients = {
+        word: m.Quotient(name, b, power, h, word == "central") for word in ("forward", "central")
+    }
     errors = {word: m.error_at(q, points) for word, q in quotients.items()}
     bounds = {word: m.bound_on(q, R) for word, q in quotients.items()}
     top = m.derivative_at(name, power, b)
     against_step = errors_against_step(name, b, power, R)
     size = Enclosure.between(min(abs(top.lo), abs(top.hi)), max(abs(top.lo), abs(top.hi)))
-    witness = Witness({"b": bias}, Enclosure.exact(LEAST), size, "the power series in balls of 400 bits")
+    witness = Witness(
+        {"b": bias}, Enclosure.exact(LEAST), size, "the power series in balls of 400 bits"
+    )
     return Evidence(
         claims=(
             AtMost("2⁻⁴⁰ ≤ |ϱ^(k)(b)|", Enclosure.exact(LEAST), size, witness=witness),
@@ -130,7 +152,9 @@ def peano_integral(name: str, bias: Fraction, power: int, shift: Fraction) -> tu
     spline = BSpline.basis_element(np.arange(power + 1.0), extrapolate=False)
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     places = np.concatenate([piece + (nodes + 1) / 2 for piece in range(power)])
-    slopes = np.array([m.derivative_at(name, power, bias + shift * Fraction(s)).middle for s in places.tolist()])
+    slopes = np.array(
+        [m.derivative_at(name, power, bias + shift * Fraction(s)).middle for s in places.tolist()]
+    )
     density = np.tile(weights / 2, power) * spline(places)
     return float(density @ slopes), float(density @ np.abs(slopes))
 
@@ -182,7 +206,9 @@ def rates_in_the_step(found: Errors) -> tuple[Rate, ...]:
         if len(kept) > 3:
             scales, values = (np.array(column) for column in zip(*kept))
             slope = fit_rate(scales, values)
-            rates.append(Rate(f"{name} error, as h falls", order, slope, tuple(scales), tuple(values)))
+            rates.append(
+                Rate(f"{name} error, as h falls", order, slope, tuple(scales), tuple(values))
+            )
     return tuple(rates)
 
 
@@ -204,7 +230,11 @@ def _quotient_of_exp(step: Fraction, power: int) -> Examples:
 
 def _draw_errors(found: Errors, power: int) -> Curves:
     """Largest errors against the step: truncation in 400 bits, and the cancellation of float64."""
-    lines = {"forward, 400 bits": found.forward, "central, 400 bits": found.central, "forward, float64": found.rounded}
+    lines = {
+        "forward, 400 bits": found.forward,
+        "central, 400 bits": found.central,
+        "forward, float64": found.rounded,
+    }
     series = []
     for name, errors in lines.items():
         kept = [(h, e) for h, e in zip(found.steps, errors) if e > 0]

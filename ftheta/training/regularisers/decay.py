@@ -41,19 +41,25 @@ def check_weight(gamma: Any) -> Any:
 def l2(gamma: float) -> Penalty:
     r"""$\gamma\|\theta\|_2^2$, over all parameters."""
     gamma = check_weight(gamma)
-    return lambda params, key: gamma * sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(params))
+    return lambda params, key: (
+        gamma * sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(params))
+    )
 
 
 def l1(gamma: float) -> Penalty:
     r"""$\gamma\|\theta\|_1$."""
     gamma = check_weight(gamma)
-    return lambda params, key: gamma * sum(jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params))
+    return lambda params, key: (
+        gamma * sum(jnp.sum(jnp.abs(leaf)) for leaf in jax.tree.leaves(params))
+    )
 
 
 def spectral(gamma: float) -> Penalty:
     r"""$\gamma\sum_\ell\sigma_{\max}(W_\ell)^2$ over the matrices among the parameters (`yoshida2017`)."""
     gamma = check_weight(gamma)
-    return lambda params, key: gamma * sum(_largest_square(leaf) for leaf in jax.tree.leaves(params) if leaf.ndim == 2)
+    return lambda params, key: (
+        gamma * sum(_largest_square(leaf) for leaf in jax.tree.leaves(params) if leaf.ndim == 2)
+    )
 
 
 def _largest_square(W: Any) -> Any:
@@ -61,7 +67,10 @@ def _largest_square(W: Any) -> Any:
 
 
 def penalised(
-    optimiser: "str | optax.GradientTransformation", *penalties: Penalty, step: Step | None = None, seed: int = 0
+    optimiser: "str | optax.GradientTransformation",
+    *penalties: Penalty,
+    step: Step | None = None,
+    seed: int = 0,
 ) -> "optax.GradientTransformationExtraArgs":
     """The optimiser on the loss plus the penalties, each a function of the parameters and a random key.
 
@@ -82,7 +91,9 @@ def penalised(
         pull = jax.grad(total)(params, key)
         return jax.tree.map(jnp.add, updates, pull), _Count(state.steps + 1)
 
-    add = optax.GradientTransformationExtraArgs(lambda params: _Count(jnp.zeros((), jnp.int32)), update)
+    add = optax.GradientTransformationExtraArgs(
+        lambda params: _Count(jnp.zeros((), jnp.int32)), update
+    )
     return optax.with_extra_args_support(optax.chain(add, base))
 
 
@@ -93,12 +104,16 @@ def decoupled(
     import optax
 
     base = optimiser_named(optimiser, step if isinstance(optimiser, str) else None)[1]
-    shrink = lambda updates, params: jax.tree.map(lambda u, theta: u - 2 * gamma * step * theta, updates, params)
+    shrink = lambda updates, params: jax.tree.map(
+        lambda u, theta: u - 2 * gamma * step * theta, updates, params
+    )
     return optax.with_extra_args_support(optax.chain(base, optax.stateless(shrink)))
 
 
 def constrained(
-    optimiser: "str | optax.GradientTransformation", projection: Projection, step: Step | None = None
+    optimiser: "str | optax.GradientTransformation",
+    projection: Projection,
+    step: Step | None = None,
 ) -> "optax.GradientTransformationExtraArgs":
     r"""$\theta\leftarrow P(\theta+u)$: every step ends in the set that $P$ projects onto."""
     import optax
@@ -113,15 +128,21 @@ def constrained(
 
 def matrices(change: Callable[[Any], Any]) -> Projection:
     """`change` on every matrix among the parameters; vectors (biases, scales) stay."""
-    return lambda params: jax.tree.map(lambda leaf: change(leaf) if leaf.ndim == 2 else leaf, params)
+    return lambda params: jax.tree.map(
+        lambda leaf: change(leaf) if leaf.ndim == 2 else leaf, params
+    )
 
 
 def largest_row(radius: float) -> Projection:
     r"""Rows of matrices with $\|w\|>r$ are scaled to $\|w\|=r$: the max-norm constraint."""
     size = lambda W: jnp.sqrt(jnp.sum(jnp.square(W), axis=1, keepdims=True))
-    return matrices(lambda W: W * jnp.minimum(1.0, radius / jnp.maximum(size(W), np.finfo(np.float32).tiny)))
+    return matrices(
+        lambda W: W * jnp.minimum(1.0, radius / jnp.maximum(size(W), np.finfo(np.float32).tiny))
+    )
 
 
 def spectral_ball(radius: float) -> Projection:
     r"""Matrices with $\sigma_{\max}(W)>r$ are scaled to $\sigma_{\max}(W)=r$: spectral normalisation, a constraint."""
-    return matrices(lambda W: W * jnp.minimum(1.0, radius / jnp.sqrt(jnp.maximum(_largest_square(W), 1e-30))))
+    return matrices(
+        lambda W: W * jnp.minimum(1.0, radius / jnp.sqrt(jnp.maximum(_largest_square(W), 1e-30)))
+    )

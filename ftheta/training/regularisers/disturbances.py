@@ -35,7 +35,9 @@ def noise(spread: float) -> Disturbance:
 def dropout(keep: float) -> Disturbance:
     r"""Inverted dropout: every entry is kept with probability $q$ and divided by $q$, else 0."""
     if not 0 < keep <= 1:
-        raise UsageError("Entries are kept with a probability in (0, 1].", got=keep, remedy="keep = 0.8")
+        raise UsageError(
+            "Entries are kept with a probability in (0, 1].", got=keep, remedy="keep = 0.8"
+        )
     return lambda x, key: jnp.where(jax.random.bernoulli(key, keep, x.shape), x / keep, 0)
 
 
@@ -54,7 +56,9 @@ def augmentation(action: Int[np.ndarray, "g d"]) -> Disturbance:
 def disturbed(net: Any, *disturbances: Disturbance, seed: int = 0) -> Any:
     """The network with disturbed inputs, as the kind of thing it was: a `Network`, or a pair `(params, apply)`."""
     if not disturbances:
-        raise UsageError("There is nothing to disturb the network with.", remedy="disturbed(net, noise(0.1))")
+        raise UsageError(
+            "There is nothing to disturb the network with.", remedy="disturbed(net, noise(0.1))"
+        )
 
     def train(apply: Apply, params: Any, x: Any, key: Any) -> Any:
         for k, disturb in enumerate(disturbances):
@@ -68,10 +72,11 @@ def with_dropout(net: Any, keep: float, seed: int = 0) -> Any:
     """A list of layers with inverted dropout after every hidden activation."""
     layers = net if isinstance(net, Description) else getattr(net, "description", None)
     if layers is None:
-        remedy = (
-            "give a Description or a network of dense layers; disturbed(net, dropout(q)) drops inputs of any network"
+        remedy = "give a Description or a network of dense layers; "
+        remedy += "disturbed(net, dropout(q)) drops inputs of any network"
+        raise UsageError(
+            "Hidden units are dropped from a list of layers.", got=type(net).__name__, remedy=remedy
         )
-        raise UsageError("Hidden units are dropped from a list of layers.", got=type(net).__name__, remedy=remedy)
     drop = dropout(keep)
 
     def train(apply: Apply, params: Any, x: Any, key: Any) -> Any:
@@ -89,7 +94,9 @@ def quiet(net: Any, trained: Any) -> Any:
     params = trained[0] if isinstance(trained, tuple) else trained.params
     if isinstance(net, Description):
         layers = zip(params, net.layers)
-        return Description(tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers))
+        return Description(
+            tuple(replace(old, weight=weight, bias=bias) for (weight, bias), old in layers)
+        )
     if isinstance(net, tuple):
         return params, net[1]
     return model_of(net).rebuild(params)
@@ -119,7 +126,9 @@ def _parts(net: Any) -> tuple[Any, Apply]:
     if hasattr(net, "apply") and hasattr(net, "params"):
         return net.params, net.apply
     remedy = "give a Network, a Description or a pair (params, apply)"
-    raise UsageError("It is not clear how to disturb this object.", got=f"a {type(net).__name__}", remedy=remedy)
+    raise UsageError(
+        "It is not clear how to disturb this object.", got=f"a {type(net).__name__}", remedy=remedy
+    )
 
 
 def _key(seed: int, params: Any, x: Any) -> Any:

@@ -51,7 +51,9 @@ def squared_pullback(f: Function, x: Any, v: Any) -> Any:
     return jnp.sum(jnp.square(back(jnp.reshape(v, jnp.shape(value)))[0]))
 
 
-def jacobian(apply: Callable[[Any, Any], Any], x: Any, gamma: float, *, rows: int = 32, probes: int = 1) -> Penalty:
+def jacobian(
+    apply: Callable[[Any, Any], Any], x: Any, gamma: float, *, rows: int = 32, probes: int = 1
+) -> Penalty:
     r"""$\gamma\,\mathbb E\|J_xf\|_F^2$ as a penalty for `penalised`: an unbiased estimate from `rows` of the inputs
     `x`, drawn anew at every step, and `probes` signs each."""
     gamma = check_weight(gamma)
@@ -64,7 +66,9 @@ def jacobian(apply: Callable[[Any, Any], Any], x: Any, gamma: float, *, rows: in
         f = lambda row: apply(params, row)
         shape = jax.eval_shape(f, chosen[0]).shape
         signs = probe(second, "signs", (len(chosen), probes, *shape))
-        squares = jax.vmap(lambda row, vs: jax.vmap(lambda v: squared_pullback(f, row, v))(vs))(chosen, signs)
+        squares = jax.vmap(lambda row, vs: jax.vmap(lambda v: squared_pullback(f, row, v))(vs))(
+            chosen, signs
+        )
         return gamma * jnp.mean(squares)
 
     return penalty
@@ -81,7 +85,9 @@ class PowerRun:
     start: Float[np.ndarray, "d"]
     vector: Float[np.ndarray, "d"]
 
-    def errors(self, W: Float[np.ndarray, "m d"]) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]:
+    def errors(
+        self, W: Float[np.ndarray, "m d"]
+    ) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]:
         r"""$(\sigma_1^2-\theta_k)/\sigma_1^2$, and the bound of the module, for every $k$."""
         _, s, Vt = np.linalg.svd(W, full_matrices=True)
         second = s[1] if len(s) > 1 else 0.0
@@ -108,4 +114,6 @@ def power_iteration(W: Float[np.ndarray, "m d"], steps: int, rng: np.random.Gene
 def spectrally_normalised(net: Description, radius: float = 1.0) -> Description:
     r"""Every weight matrix scaled to $\sigma_{\max}=r$; biases and activations stay."""
     scale = lambda W: radius / spectral_norm(W).hi if W.any() else 1.0
-    return Description(tuple(Dense(d.weight * scale(d.weight), d.bias, d.activation) for d in net.layers))
+    return Description(
+        tuple(Dense(d.weight * scale(d.weight), d.bias, d.activation) for d in net.layers)
+    )

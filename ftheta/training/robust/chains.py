@@ -45,7 +45,9 @@ class Increasing:
 
 Chain: TypeAlias = tuple[AffineMap | Increasing, ...]
 
-REMEDY = "give a list of layers or a Stack of dense, convolution, pooling and monotone activation layers"
+REMEDY = (
+    "give a list of layers or a Stack of dense, convolution, pooling and monotone activation layers"
+)
 
 
 def chain_of(net: Any) -> Chain:
@@ -71,7 +73,9 @@ def chain_of(net: Any) -> Chain:
 def _steps_of_description(description: Description) -> Chain:
     steps: list[AffineMap | Increasing] = []
     for i, layer in enumerate(description.layers):
-        steps.append(AffineMap(f"dense layer {i}", partial(_apply_pair, i), partial(_spread_pair, i)))
+        steps.append(
+            AffineMap(f"dense layer {i}", partial(_apply_pair, i), partial(_spread_pair, i))
+        )
         if layer.activation != "identity":
             steps.append(_activation(layer.activation, f"layer {i}"))
     return tuple(steps)
@@ -120,13 +124,21 @@ def _step_of_layer(i: int, layer: Layer, circular: bool) -> AffineMap | Increasi
         return AffineMap(layer.name, lambda params, x: layer(params[i], x), spread)
     if isinstance(layer, Dense | Conv | Norm | Flatten | GlobalMean | Pool):
         apply = lambda params, x: layer(params[i], x, circular)
-        return AffineMap(layer.name, apply, lambda params, r: layer(_magnitudes(params[i]), r, circular))
+        return AffineMap(
+            layer.name, apply, lambda params, r: layer(_magnitudes(params[i]), r, circular)
+        )
     raise SubjectError(
-        "Bounds are not propagated through this layer.", where=f"layer {i}", got=layer.name, remedy=REMEDY
+        "Bounds are not propagated through this layer.",
+        where=f"layer {i}",
+        got=layer.name,
+        remedy=REMEDY,
     )
 
 
 def _magnitudes(params: dict[str, Any]) -> dict[str, Any]:
     """Weights and scales made positive, what is added made zero: a layer $x\\mapsto Ax+b$ becomes $r\\mapsto|A|r$."""
     added = ("bias", "shift")
-    return {name: jnp.zeros_like(leaf) if name in added else jnp.abs(leaf) for name, leaf in params.items()}
+    return {
+        name: jnp.zeros_like(leaf) if name in added else jnp.abs(leaf)
+        for name, leaf in params.items()
+    }

@@ -41,12 +41,15 @@ from .propagation import (
 
 Method: TypeAlias = Literal["adversarial", "ibp", "crown-ibp", "small-box"]
 METHODS: tuple[str, ...] = get_args(Method)
-Losses: TypeAlias = Callable[[Any, Any, Any, Any], Any]  # (parameters, rows, targets, step) -> one loss per row
+# (parameters, rows, targets, step) -> one loss per row
+Losses: TypeAlias = Callable[[Any, Any, Any, Any], Any]
 Bound: TypeAlias = Callable[[Terms], Any]  # rows Λ, a sum of terms -> lower bounds of Λ f on a box
 
 SIGNED = ("logistic", "hinge")  # fall as target · prediction rises
-FROM_TARGET = ("squared", "half-squared", "absolute", "huber")  # rise with the distance from the target, entry by entry
-FEW_CLASSES = 16  # up to which all pairs of classes are bounded for all rows at once, which is faster
+# rise with the distance from the target, entry by entry
+FROM_TARGET = ("squared", "half-squared", "absolute", "huber")
+# up to which all pairs of classes are bounded for all rows at once, which is faster
+FEW_CLASSES = 16
 SUPPORTED = ("cross-entropy", *SIGNED, *FROM_TARGET)
 
 
@@ -91,32 +94,60 @@ class RobustLoss:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UsageError("Unknown robust loss.", got=self.method, remedy=f"choose one of {', '.join(METHODS)}")
+            raise UsageError(
+                "Unknown robust loss.",
+                got=self.method,
+                remedy=f"choose one of {', '.join(METHODS)}",
+            )
         if not _is_number(self.epsilon) or self.epsilon <= 0:
             remedy = "a radius in the units of the data, such as 0.1; leave `robust` out to train plainly"
-            raise UsageError("The radius ε must be a positive number.", got=self.epsilon, remedy=remedy)
+            raise UsageError(
+                "The radius ε must be a positive number.", got=self.epsilon, remedy=remedy
+            )
         if self.norm not in (2, inf):
             raise UsageError("Robust losses are for the norms 2 and ∞.", got=f"norm={self.norm}")
         if self.norm == 2 and self.method != "adversarial":
             remedy = 'take norm=inf, or the method "adversarial"'
-            raise UsageError("Boxes are balls of the norm ∞.", got=f"{self.method}, norm=2", remedy=remedy)
+            raise UsageError(
+                "Boxes are balls of the norm ∞.", got=f"{self.method}, norm=2", remedy=remedy
+            )
         if self.clip is not None and not (len(self.clip) == 2 and self.clip[0] < self.clip[1]):
-            raise UsageError("`clip` is a least and a largest number.", got=self.clip, remedy="clip=(0, 1)")
-        if not all(isinstance(k, (int, np.integer)) for k in self.ramp) or not 0 <= self.ramp[0] <= self.ramp[1]:
-            raise UsageError("`ramp` is two numbers of steps 0 ≤ a ≤ b.", got=self.ramp, remedy="ramp=(100, 500)")
-        shares = {"clean": self.clean, "small": self.small, "linear[0]": self.linear[0], "linear[1]": self.linear[1]}
+            raise UsageError(
+                "`clip` is a least and a largest number.", got=self.clip, remedy="clip=(0, 1)"
+            )
+        if (
+            not all(isinstance(k, (int, np.integer)) for k in self.ramp)
+            or not 0 <= self.ramp[0] <= self.ramp[1]
+        ):
+            raise UsageError(
+                "`ramp` is two numbers of steps 0 ≤ a ≤ b.", got=self.ramp, remedy="ramp=(100, 500)"
+            )
+        shares = {
+            "clean": self.clean,
+            "small": self.small,
+            "linear[0]": self.linear[0],
+            "linear[1]": self.linear[1],
+        }
         for name, share in shares.items():
             if not _is_number(share) or not 0 <= share <= 1 or (name == "small" and share == 0):
                 raise UsageError(f"`{name}` is a share between 0 and 1.", got=share)
-        if isinstance(self.attack_steps, bool) or not isinstance(self.attack_steps, int) or self.attack_steps < 1:
-            raise UsageError("`attack_steps` must be a whole number of at least 1.", got=self.attack_steps)
+        if (
+            isinstance(self.attack_steps, bool)
+            or not isinstance(self.attack_steps, int)
+            or self.attack_steps < 1
+        ):
+            raise UsageError(
+                "`attack_steps` must be a whole number of at least 1.", got=self.attack_steps
+            )
 
     @property
     def told(self) -> str:
         norm = "∞" if self.norm == inf else "2"
         return f"{self.method} within ε = {self.epsilon:g} (norm {norm})"
 
-    def losses(self, net: Any, apply: Callable[[Any, Any], Any], loss: Loss, targets: np.ndarray) -> Losses:
+    def losses(
+        self, net: Any, apply: Callable[[Any, Any], Any], loss: Loss, targets: np.ndarray
+    ) -> Losses:
         """One loss per row as a function of the parameters, the rows, their targets and the number of the step.
 
         `apply` is the function of `net` for one input, `targets` are those of all rows.
@@ -126,7 +157,9 @@ class RobustLoss:
         def of_rows(params: Any, x: Any, y: Any, step: Any) -> Any:
             keys = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), step), len(x))
             share = self._share(step, x.dtype)
-            one = lambda row, target, key: self._of_row(chain, apply, loss, params, row, target, share, key)
+            one = lambda row, target, key: self._of_row(
+                chain, apply, loss, params, row, target, share, key
+            )
             return jax.vmap(one)(x, y, keys)
 
         return of_rows
@@ -137,16 +170,22 @@ class RobustLoss:
             ensure_relu(chain)
         if loss.name not in SUPPORTED:
             remedy = f'choose one of {", ".join(SUPPORTED)}, or the method "adversarial", which takes any loss'
-            raise UsageError("The worst value of this loss on a box is not known.", got=loss.name, remedy=remedy)
+            raise UsageError(
+                "The worst value of this loss on a box is not known.", got=loss.name, remedy=remedy
+            )
         if loss.name == "cross-entropy" and not np.isin(targets, (0.0, 1.0)).all():
             remedy = 'give one class per row, or choose the method "adversarial"'
-            raise SubjectError("Margins are bounded for one class per row.", got="probabilities", remedy=remedy)
+            raise SubjectError(
+                "Margins are bounded for one class per row.", got="probabilities", remedy=remedy
+            )
         return chain
 
     def _share(self, step: Any, dtype: Any) -> Any:
         """$s_k$."""
         first, last = self.ramp
-        return jnp.where(step >= last, 1, jnp.clip((step - first) / max(last - first, 1), 0, 1)).astype(dtype)
+        return jnp.where(
+            step >= last, 1, jnp.clip((step - first) / max(last - first, 1), 0, 1)
+        ).astype(dtype)
 
     def _of_row(
         self,
@@ -161,12 +200,16 @@ class RobustLoss:
     ) -> Any:
         at = lambda point: loss.of(apply(params, point), y)
         radius = share * self.epsilon
-        ascend = lambda radius: climb(at, x, radius, key, norm=self.norm, steps=self.attack_steps, clip=self.clip)
+        ascend = lambda radius: climb(
+            at, x, radius, key, norm=self.norm, steps=self.attack_steps, clip=self.clip
+        )
         if chain is None:
             worst = at(ascend(radius))
         elif self.method == "small-box":
             small = self.small * radius
-            worst = self._of_box(chain, loss, params, self._box(ascend(radius - small), small), y, share)
+            worst = self._of_box(
+                chain, loss, params, self._box(ascend(radius - small), small), y, share
+            )
         else:
             worst = self._of_box(chain, loss, params, self._box(x, radius), y, share)
         kept = 1 - share * (1 - self.clean)
@@ -177,7 +220,9 @@ class RobustLoss:
     def _box(self, middle: Any, radius: Any) -> Box:
         if self.clip is None:
             return Box(middle, jnp.full_like(middle, radius))
-        return box_between(*(jnp.clip(end, *self.clip) for end in (middle - radius, middle + radius)))
+        return box_between(
+            *(jnp.clip(end, *self.clip) for end in (middle - radius, middle + radius))
+        )
 
     def _of_box(self, chain: Chain, loss: Loss, params: Any, box: Box, y: Any, share: Any) -> Any:
         """The loss of the worst outputs that the bounds leave possible."""
@@ -224,4 +269,8 @@ def _shape_and_dtype(term: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) and isfinite(value)
+    return (
+        isinstance(value, (int, float, np.integer, np.floating))
+        and not isinstance(value, bool)
+        and isfinite(value)
+    )

@@ -13,7 +13,8 @@ from ftheta.logic.errors import SubjectError
 
 from .chains import AffineMap, Chain, Increasing, Params
 
-Terms: TypeAlias = tuple[Any, ...]  # rows (m, *outputs) or (1, *outputs) that are added to one another
+# rows (m, *outputs) or (1, *outputs) that are added to one another
+Terms: TypeAlias = tuple[Any, ...]
 
 
 class Box(NamedTuple):
@@ -79,7 +80,9 @@ def bound_by_lines(chain: Chain, params: Params, before: list[Box], terms: Terms
     rows, rest, left = _join_last(chain, params, before, terms)
     for step, box in zip(reversed(chain[:left]), reversed(before[:left])):
         rows, added = (
-            _through_affine(step, params, box, rows) if isinstance(step, AffineMap) else _through_relu(box, rows)
+            _through_affine(step, params, box, rows)
+            if isinstance(step, AffineMap)
+            else _through_relu(box, rows)
         )
         rest = rest + added
     inputs = before[0]
@@ -90,11 +93,19 @@ def ensure_relu(chain: Chain) -> None:
     """Linear bounds are known of the ReLU alone."""
     for step in chain:
         if isinstance(step, Increasing) and not step.is_relu:
-            remedy = 'train a ReLU network, or choose the method "ibp", "small-box" or "adversarial"'
-            raise SubjectError("Linear bounds are for chains of affine maps and ReLU.", got=step.name, remedy=remedy)
+            remedy = (
+                'train a ReLU network, or choose the method "ibp", "small-box" or "adversarial"'
+            )
+            raise SubjectError(
+                "Linear bounds are for chains of affine maps and ReLU.",
+                got=step.name,
+                remedy=remedy,
+            )
 
 
-def _join_last(chain: Chain, params: Params, before: list[Box], terms: Terms) -> tuple[Any, Any, int]:
+def _join_last(
+    chain: Chain, params: Params, before: list[Box], terms: Terms
+) -> tuple[Any, Any, int]:
     r"""$\Lambda f=\Lambda'g+c$ with $g$ the chain without the affine maps at its end: $\Lambda'$, $c$, and how many
     steps $g$ has. Each term is carried back alone: under `vmap` one that is the same for all inputs is carried back
     once."""

@@ -28,9 +28,12 @@ VALUES = {
             },
             {"n": 20, "p": 5, "steps": 100},
         ),
-        Reference({"OLS risk at new rows / σ²": 1.3571429}, {"n": 20, "p": 5, "steps": 100}, rtol=4e-8),
         Reference(
-            {"OLS training risk / σ²": 0.9, "OLS risk at new rows / σ²": 49 / 44}, {"n": 50, "p": 5, "steps": 100}
+            {"OLS risk at new rows / σ²": 1.3571429}, {"n": 20, "p": 5, "steps": 100}, rtol=4e-8
+        ),
+        Reference(
+            {"OLS training risk / σ²": 0.9, "OLS risk at new rows / σ²": 49 / 44},
+            {"n": 50, "p": 5, "steps": 100},
         ),
     ],
     "vc-uniform-convergence": [
@@ -46,25 +49,50 @@ VALUES = {
                 "VC radius": sqrt(8 * (3 * log(2000 * e / 3) + log(80)) / 1000),
             }
         ),
-        Reference({"labellings": 198, "VC dimension of halfspaces": 5}, {"dimension": 4, "points": 8}),
+        Reference(
+            {"labellings": 198, "VC dimension of halfspaces": 5}, {"dimension": 4, "points": 8}
+        ),
     ],
     "runge": [
-        Reference({"error, equispaced": 0.4327, "error, Chebyshev": 0.5559}, {"degree": 5, "steps": 10}, rtol=1e-4),
-        Reference({"error, equispaced": 1.9157, "error, Chebyshev": 0.10915}, {"degree": 10, "steps": 10}, rtol=5e-5),
-        Reference({"error, equispaced": 59.822, "error, Chebyshev": 0.015334}, {"degree": 20, "steps": 10}, rtol=2e-5),
-        Reference({"Λ, equispaced": 29.900, "Λ, Chebyshev": 2.4894}, {"degree": 10, "steps": 10}, rtol=2e-5),
-        Reference({"ρ": (1 + sqrt(26)) / 5, "best error": 25 / 52 * ((1 + sqrt(26)) / 5) ** -10}, {"steps": 10}),
+        Reference(
+            {"error, equispaced": 0.4327, "error, Chebyshev": 0.5559},
+            {"degree": 5, "steps": 10},
+            rtol=1e-4,
+        ),
+        Reference(
+            {"error, equispaced": 1.9157, "error, Chebyshev": 0.10915},
+            {"degree": 10, "steps": 10},
+            rtol=5e-5,
+        ),
+        Reference(
+            {"error, equispaced": 59.822, "error, Chebyshev": 0.015334},
+            {"degree": 20, "steps": 10},
+            rtol=2e-5,
+        ),
+        Reference(
+            {"Λ, equispaced": 29.900, "Λ, Chebyshev": 2.4894},
+            {"degree": 10, "steps": 10},
+            rtol=2e-5,
+        ),
+        Reference(
+            {"ρ": (1 + sqrt(26)) / 5, "best error": 25 / 52 * ((1 + sqrt(26)) / 5) ** -10},
+            {"steps": 10},
+        ),
     ],
     "extrapolation-ood": [
         Reference({"slope at infinity": 2.0, "last kink": 2.0}, {"kind": "four points"}),
-        Reference({"E_p[w²]": e}, {"kind": "four points", "move": 1.0, "spread": 1.0, "draws": 100}),
+        Reference(
+            {"E_p[w²]": e}, {"kind": "four points", "move": 1.0, "spread": 1.0, "draws": 100}
+        ),
     ],
     "structure-preserving-networks": [
         Reference(
-            {"det of leapfrog": 1.0, "det of Euler": 1.25, "energy factor of Euler": 1.25**10}, {"h": 0.5, "steps": 10}
+            {"det of leapfrog": 1.0, "det of Euler": 1.25, "energy factor of Euler": 1.25**10},
+            {"h": 0.5, "steps": 10},
         ),
         Reference(
-            {"u(1) of the solution": 1 / e, "u(1) of the polynomial": 1 / e}, {"property": "physics", "degree": 10}
+            {"u(1) of the solution": 1 / e, "u(1) of the polynomial": 1 / e},
+            {"property": "physics", "degree": 10},
         ),
     ],
     "grokking": [
@@ -95,16 +123,32 @@ VALUES = {
             }
         )
     ],
-    "double-descent-networks": [Reference({"parameters of the widest": 4810}, {"points": 3, "steps": 20, "seeds": 1})],
+    "double-descent-networks": [
+        Reference({"parameters of the widest": 4810}, {"points": 3, "steps": 20, "seeds": 1})
+    ],
     "explicit-regularisation": [
-        Reference({"θ 1": 1, "θ 2": 1, "filter at 1": 1, "risk of the best ridge": 0.8, "best ridge": 0.25}),
+        Reference(
+            {
+                "θ 1": 1,
+                "θ 2": 1,
+                "filter at 1": 1,
+                "risk of the best ridge": 0.8,
+                "best ridge": 0.25,
+            }
+        ),
         Reference({"filter at 0.1": 0.6513215599}),
         Reference(
-            {"filter at 0.1": 1 - 0.9**10, "Adam with the penalty": 3.7, "Adam with decoupled decay": 3.584186},
+            {
+                "filter at 0.1": 1 - 0.9**10,
+                "Adam with the penalty": 3.7,
+                "Adam with decoupled decay": 3.584186,
+            },
             {"kind": "three points"},
         ),
     ],
-    "noise-dropout-augmentation": [Reference({"dropout loss of the example": 14, "noise loss of the example": 9.02})],
+    "noise-dropout-augmentation": [
+        Reference({"dropout loss of the example": 14, "noise loss of the example": 9.02})
+    ],
     "normalisation-layers": [
         Reference(
             {
@@ -117,6 +161,8 @@ VALUES = {
         )
     ],
     "architecture-and-stability-penalties": [
-        Reference({"penalty of the linear map": 16, "noise loss of the example": 9.02}, {"steps": 50})
+        Reference(
+            {"penalty of the linear map": 16, "noise loss of the example": 9.02}, {"steps": 50}
+        )
     ],
 }

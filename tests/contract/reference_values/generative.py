@@ -6,7 +6,9 @@ FEW = {"samples": 100, "steps": 50}
 
 VALUES = {
     "transport-1d": [
-        Reference({"W₁ to the power 1": 2 / 3, "W₂ to the power 2": 1 / 2, "W₃ to the power 3": 5 / 12}),
+        Reference(
+            {"W₁ to the power 1": 2 / 3, "W₂ to the power 2": 1 / 2, "W₃ to the power 3": 5 / 12}
+        ),
         Reference(
             {
                 "W₂² of U(0,1) and N(0,1)": 0.769143750,
@@ -19,12 +21,19 @@ VALUES = {
     "bures-and-fid": [
         Reference({"Fréchet distance": 2.771220448}),
         Reference(
-            {"W₂² of N(0,1) and N(3,4)": 10, "bias at n = 10": 0.154681452, "W₂² of N(0,1) and U(±√3)": 0.045589952},
+            {
+                "W₂² of N(0,1) and N(3,4)": 10,
+                "bias at n = 10": 0.154681452,
+                "W₂² of N(0,1) and U(±√3)": 0.045589952,
+            },
             rtol=1e-8,
         ),
     ],
     "kantorovich-duality": [
-        Reference({"optimal cost": 7470403 / 5307, "bound by the moments": 925.72058055}, {"kind": "digits 3 and 8"}),
+        Reference(
+            {"optimal cost": 7470403 / 5307, "bound by the moments": 925.72058055},
+            {"kind": "digits 3 and 8"},
+        ),
         Reference({"three points": 2}),
     ],
     "sinkhorn-rate": [
@@ -38,18 +47,27 @@ VALUES = {
             rtol=2e-9,
         )
     ],
-    "entropic-bias": [Reference({"OT_ε of N(0,1) and N(1,4)": 2.777670345, "S_ε of N(0,1) and N(1,4)": 1.998054619})],
+    "entropic-bias": [
+        Reference(
+            {"OT_ε of N(0,1) and N(1,4)": 2.777670345, "S_ε of N(0,1) and N(1,4)": 1.998054619}
+        )
+    ],
     "wasserstein-sampling": [
         Reference({"floor": 0.046526287}, rtol=1e-8),
         Reference({"floor of 1000 points in dimension 10": 0.414906753}),
     ],
     "gan-and-transport": [
-        Reference({"JS of N(0,1) and N(2,1)": 0.336830820, "Dirac-GAN after 100 steps": 1.644631822}, rtol=2e-9)
+        Reference(
+            {"JS of N(0,1) and N(2,1)": 0.336830820, "Dirac-GAN after 100 steps": 1.644631822},
+            rtol=2e-9,
+        )
     ],
     "wgan-critic": [Reference({"reported with a gradient penalty": 3.45})],
     "mmd-test": [
         Reference({"threshold": 0.487585033}),
-        Reference({"MMD² of N(0,1) and N(1,1)": 0.177267635, "p of eight numbers": 1 / 35}, rtol=2e-9),
+        Reference(
+            {"MMD² of N(0,1) and N(1,1)": 0.177267635, "p of eight numbers": 1 / 35}, rtol=2e-9
+        ),
         Reference({"p-value": 1 / 35}, {"kind": "four and four"}),
     ],
     "diffusion-score": [
@@ -88,11 +106,20 @@ VALUES = {
         Reference({"velocity": 2.288279000}, {"time": 0.5, "probe": 0.7}),
         Reference(
             {"velocity": 0.548425933},
-            {"components": 3, "separation": 1.5, "centre": 0.5, "spread": 0.0, "time": 0.6, "probe": 0.4},
+            {
+                "components": 3,
+                "separation": 1.5,
+                "centre": 0.5,
+                "spread": 0.0,
+                "time": 0.6,
+                "probe": 0.4,
+            },
         ),
         Reference({"least loss": 1.570796327}, {"components": 1, "spread": 1.0}),
     ],
-    "straight-is-not-optimal": [Reference({"cost of the rectified flow": 0.901470233, "W₂²": 0.771220448})],
+    "straight-is-not-optimal": [
+        Reference({"cost of the rectified flow": 0.901470233, "W₂²": 0.771220448})
+    ],
     "modes-need-steepness": [
         Reference(
             {
@@ -104,7 +131,14 @@ VALUES = {
     ],
     # -- latent variables --
     "vae-elbo": [
-        Reference({"ELBO": -1.418938533, "L₂": -1.317303888, "log p(x)": -1.265512123, "Var(w/p)": 2 / 3**0.5 - 1}),
+        Reference(
+            {
+                "ELBO": -1.418938533,
+                "L₂": -1.317303888,
+                "log p(x)": -1.265512123,
+                "Var(w/p)": 2 / 3**0.5 - 1,
+            }
+        ),
         Reference({"KL(q‖prior)": 1.3068528}, {"mean": 1.0, "deviation": 2.0}, rtol=1e-7),
     ],
     "linear-vae-ppca": [
@@ -119,7 +153,10 @@ VALUES = {
     ],
     # -- diffusion --
     "score-matching": [
-        Reference({"mmse": 0.449599509, "Fisher information": 0.550400491, "information": 0.336830820}, rtol=1e-8)
+        Reference(
+            {"mmse": 0.449599509, "Fisher information": 0.550400491, "information": 0.336830820},
+            rtol=1e-8,
+        )
     ],
     "girsanov": [Reference({"KL": 0.019900973, "bound": 0.06}, rtol=1e-7)],
     "sampler-orders": [
@@ -134,7 +171,9 @@ VALUES = {
             rtol=1e-8,
         ),
         Reference(
-            {"deviation, Euler ÷ data": 0.922010440, "deviation, Heun ÷ data": 1.012213953}, {"steps": 36}, rtol=1e-8
+            {"deviation, Euler ÷ data": 0.922010440, "deviation, Heun ÷ data": 1.012213953},
+            {"steps": 36},
+            rtol=1e-8,
         ),
     ],
     "langevin-log-sobolev": [

@@ -4,9 +4,14 @@ from .reference import Reference
 
 VALUES = {
     "activation-zoo": [
-        Reference({"tanh: slope at x": 1.8158323094380667e-4}, {"activation": "tanh", "point": 5.0}),
         Reference(
-            {f"{name}: Lipschitz constant": 1.0 for name in ("tanh", "arctan", "relu", "leaky-relu")}
+            {"tanh: slope at x": 1.8158323094380667e-4}, {"activation": "tanh", "point": 5.0}
+        ),
+        Reference(
+            {
+                f"{name}: Lipschitz constant": 1.0
+                for name in ("tanh", "arctan", "relu", "leaky-relu")
+            }
             | {"sigmoid: Lipschitz constant": 0.25}
         ),
         Reference({"gelu: Lipschitz constant": 1.128904145185155}, {"activation": "gelu"}),
@@ -15,7 +20,9 @@ VALUES = {
         Reference({"parameters": 32, "connections": 25, "neurons": 5, "maps": 3}),
         Reference({"parameters": 535_818}, {"sizes": "784-512-256-10"}),
     ],
-    "depth-conventions": [Reference({"L (Gribonval, Scaman)": 2, "D with a linear head (Peyré)": 2, "L (Murari)": 1})],
+    "depth-conventions": [
+        Reference({"L (Gribonval, Scaman)": 2, "D with a linear head (Peyré)": 2, "L (Murari)": 1})
+    ],
     "degenerate-activations": [
         Reference({"degree": 8, "bound": 8, "dimension of the polynomials": 45}),
         Reference({"degree": 1, "best squared distance to |x|": 1 / 6}, {"activation": "identity"}),

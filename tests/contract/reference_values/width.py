@@ -22,15 +22,25 @@ VALUES = {
         Reference({"Θ_L at φ": 0.3183098862}, {"angle": 90, "layers": 1, **SMALL}),
         Reference({"Θ_L at φ": 0.6857086363}, {"angle": 90, "layers": 2, **SMALL}),
         Reference({"Θ_L at φ": 1.0603881068, "Θ_L at 0": 4}, {"angle": 90, "layers": 3, **SMALL}),
-        Reference({"textbook flow 1": 0.791166745, "textbook flow 2": 0.159046186}, {"time": 1, **SMALL}, rtol=4e-9),
+        Reference(
+            {"textbook flow 1": 0.791166745, "textbook flow 2": 0.159046186},
+            {"time": 1, **SMALL},
+            rtol=4e-9,
+        ),
     ],
-    "overparam-gd": [Reference({"λ₀ at 60°": 1 / 3, "λ₀ at 90°": 1 / 2}, {"width": 64, "steps": 10, "draws": 2})],
+    "overparam-gd": [
+        Reference({"λ₀ at 60°": 1 / 3, "λ₀ at 90°": 1 / 2}, {"width": 64, "steps": 10, "draws": 2})
+    ],
     "mean-field-limit": [
         # simulated
         Reference(
-            {"q E|f_q − f_ρ|² at the widest": 1 / 2 - 1 / (2 * pi)}, {"width": 64, "draws": 4000, "steps": 1}, rtol=0.03
+            {"q E|f_q − f_ρ|² at the widest": 1 / 2 - 1 / (2 * pi)},
+            {"width": 64, "draws": 4000, "steps": 1},
+            rtol=0.03,
         )
     ],
-    "measure-representation": [Reference({"hat up to Λ": 3.3024871446, "∫|f″| of the hat": 4}, {"cut": 100.0})],
+    "measure-representation": [
+        Reference({"hat up to Λ": 3.3024871446, "∫|f″| of the hat": 4}, {"cut": 100.0})
+    ],
     "chizat-bach": [Reference({"loss at the teacher": 0.0}, {"seeds": 4, "steps": 100})],
 }

@@ -15,7 +15,8 @@ from ftheta.networks.onnx.model import parse
 from ftheta.networks.programs.importing import Imported, import_program
 
 TYPES = {
-    np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t)) for t in (np.float32, np.float64, np.int64, np.bool_)
+    np.dtype(t): helper.np_dtype_to_tensor_dtype(np.dtype(t))
+    for t in (np.float32, np.float64, np.int64, np.bool_)
 }
 IR = 8
 
@@ -34,7 +35,10 @@ def model(
     dtype: Any = np.float32,
 ) -> onnx.ModelProto:
     """A model with the input `x`; tensors of float64 get the type `dtype`."""
-    held = [numpy_helper.from_array(_typed(array, dtype), name) for name, array in (tensors or {}).items()]
+    held = [
+        numpy_helper.from_array(_typed(array, dtype), name)
+        for name, array in (tensors or {}).items()
+    ]
     x = helper.make_tensor_value_info("x", TYPES[np.dtype(dtype)], dims)
     ys = [onnx.ValueInfoProto(name=name) for name in outputs]
     graph = helper.make_graph(list(nodes), "graph", [x], ys, held)
@@ -58,7 +62,9 @@ def reference(made: onnx.ModelProto, x: np.ndarray) -> np.ndarray:
     return np.asarray(session.run(None, {"x": x})[0])
 
 
-def read(made: onnx.ModelProto | bytes, shape: tuple[int, ...] | None = None, until: str | None = None) -> Imported:
+def read(
+    made: onnx.ModelProto | bytes, shape: tuple[int, ...] | None = None, until: str | None = None
+) -> Imported:
     data = made if isinstance(made, bytes) else made.SerializeToString()
     return import_program(parse(data, "graph").until(until), shape)
 
@@ -78,7 +84,9 @@ def agrees(made: onnx.ModelProto, x: np.ndarray, rtol: float = 1e-5) -> None:
     net = read(made)
     expected = reference(made, x)
     found = ours(net, x[0] if x.ndim == len(net.input_shape) + 1 else x)
-    expected = expected[0] if expected.shape[:1] == (1,) and expected.ndim == found.ndim + 1 else expected
+    expected = (
+        expected[0] if expected.shape[:1] == (1,) and expected.ndim == found.ndim + 1 else expected
+    )
     assert found.shape == expected.shape
     scale = np.abs(expected).max(initial=1e-30)
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=rtol * scale)

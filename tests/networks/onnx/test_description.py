@@ -24,13 +24,22 @@ def realised(net, x):
 def same_function(made, widths, words):
     net = read(made)
     assert net.description is not None
-    assert net.description.widths == widths and [d.activation for d in net.description.layers] == words
+    assert (
+        net.description.widths == widths and [d.activation for d in net.description.layers] == words
+    )
     x = normal(*net.input_shape)
     np.testing.assert_allclose(realised(net, x), ours(net, x).ravel(), rtol=1e-12, atol=1e-12)
     return net.description
 
 
-HELD = {"W": normal(3, 4), "V": normal(5, 4), "b": normal(5), "c": normal(3), "W2": normal(2, 5), "b2": normal(1, 2)}
+HELD = {
+    "W": normal(3, 4),
+    "V": normal(5, 4),
+    "b": normal(5),
+    "c": normal(3),
+    "W2": normal(2, 5),
+    "b2": normal(1, 2),
+}
 
 
 def test_gemm_and_matmul_in_every_order():
@@ -41,9 +50,12 @@ def test_gemm_and_matmul_in_every_order():
         node("Relu", "a", out=["r"]),
         node("Gemm", "r", "W2", "b2", transB=1),
     ]
-    described = same_function(model(nodes, [1, 2, 2], HELD | {"Vt": HELD["V"].T}), (4, 5, 2), ["relu", "identity"])
+    described = same_function(
+        model(nodes, [1, 2, 2], HELD | {"Vt": HELD["V"].T}), (4, 5, 2), ["relu", "identity"]
+    )
     weight = described.layers[0].weight
-    assert np.array_equal(weight, HELD["V"].astype(np.float32).astype(np.float64))  # exact binary values
+    # exact binary values
+    assert np.array_equal(weight, HELD["V"].astype(np.float32).astype(np.float64))
 
 
 def test_transposed_weights_and_a_difference_as_bias():
@@ -56,11 +68,17 @@ def test_transposed_weights_and_a_difference_as_bias():
         node("Gemm", "r", "same", out=["g"], transB=1),
         node("Sigmoid", "g"),
     ]
-    same_function(model(nodes, ["batch", 4], HELD, dtype=np.float64), (4, 5, 2), ["tanh", "sigmoid"])
+    same_function(
+        model(nodes, ["batch", 4], HELD, dtype=np.float64), (4, 5, 2), ["tanh", "sigmoid"]
+    )
 
 
 def test_a_matrix_times_a_column():
-    nodes = [node("MatMul", "V", "x", out=["m"]), node("Add", "m", "column", out=["a"]), node("Relu", "a")]
+    nodes = [
+        node("MatMul", "V", "x", out=["m"]),
+        node("Add", "m", "column", out=["a"]),
+        node("Relu", "a"),
+    ]
     same_function(model(nodes, [4, 1], HELD | {"column": normal(5, 1)}), (4, 5), ["relu"])
 
 
@@ -75,7 +93,9 @@ def test_normalisation_of_the_input_is_folded_into_the_first_layer(mean, std):
         node("Gemm", "f", "V", "b", transB=1),
     ]
     held = HELD | {"mean": np.full((2, 2), mean), "std": np.array(std), "two": np.array([1.0, 3.0])}
-    same_function(model(nodes, [1, 2, 2], held | {"shape": np.array([0, -1])}), (4, 5), ["identity"])
+    same_function(
+        model(nodes, [1, 2, 2], held | {"shape": np.array([0, -1])}), (4, 5), ["identity"]
+    )
 
 
 def test_a_constant_of_zero_changes_no_bit():

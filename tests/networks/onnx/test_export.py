@@ -36,7 +36,11 @@ def test_layers_are_written_and_read_back_bit_for_bit(word, tmp_path):
     net = ft.Network.described(layers(word))
     assert ft.save(net, path) == (path,)
     again = ft.load(path)
-    assert isinstance(again, ft.Network) and again.description is not None and net.description is not None
+    assert (
+        isinstance(again, ft.Network)
+        and again.description is not None
+        and net.description is not None
+    )
     assert count_differing(net.description, again.description) == 0
     onnx.checker.check_model(onnx.load(path), full_check=True)
 
@@ -52,11 +56,15 @@ def test_onnxruntime_computes_the_same_in_float64(word, tmp_path):
 def test_onnxruntime_computes_the_same_in_float32(word, tmp_path):
     net = ft.Network.described(layers(word))
     path = ft.save(net, tmp_path / "net.onnx", precision="float32")[0]
-    np.testing.assert_allclose(executed(path, POINTS.astype(np.float32)), net(POINTS), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        executed(path, POINTS.astype(np.float32)), net(POINTS), rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("word", ["softplus", "arctan"])
-def test_the_reference_evaluator_computes_in_float64_what_onnxruntime_has_no_kernel_for(word, tmp_path):
+def test_the_reference_evaluator_computes_in_float64_what_onnxruntime_has_no_kernel_for(
+    word, tmp_path
+):
     net = ft.Network.described(layers(word))
     path = ft.save(net, tmp_path / "net.onnx")[0]
     found = ReferenceEvaluator(onnx.load(path)).run(None, {"input": POINTS})
@@ -67,7 +75,10 @@ def normal_form():
     rng = np.random.default_rng(3)
     masks = ([True, False, True, True], [False, False, True], [False, False])
     sizes = (3, 4, 3, 2)
-    steps = (Step(rng.normal(size=(n, m)), rng.normal(size=n), np.array(k)) for m, n, k in zip(sizes, sizes[1:], masks))
+    steps = (
+        Step(rng.normal(size=(n, m)), rng.normal(size=n), np.array(k))
+        for m, n, k in zip(sizes, sizes[1:], masks)
+    )
     return ReluNetwork(tuple(steps))
 
 
@@ -99,7 +110,9 @@ def test_a_training_run_is_written(tmp_path):
     data = ft.Dataset("rows", rng.normal(size=(20, 3)), rng.normal(size=(20, 2)))
     trained = ft.fit(ft.Network.described(layers("tanh")), data, steps=3)
     ft.save(trained, path)
-    np.testing.assert_allclose(executed(path, POINTS), trained.network(POINTS), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        executed(path, POINTS), trained.network(POINTS), rtol=1e-10, atol=1e-10
+    )
     trained.save(tmp_path / "again.onnx")
     assert (tmp_path / "again.onnx").read_bytes() == path.read_bytes()
 

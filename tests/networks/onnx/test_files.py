@@ -55,7 +55,9 @@ def test_a_file_packed_or_not_is_a_network(tmp_path):
         net = ft.load(tmp_path / name)
         assert isinstance(net, ft.Network) and net.name == name and net.input_shape == (1, 6, 6)
         assert net.parameters == 18 + 2 + 54 + 3
-        np.testing.assert_allclose(net(x[0]), reference(small_network(), x)[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            net(x[0]), reference(small_network(), x)[0], rtol=1e-5, atol=1e-6
+        )
 
 
 def test_no_other_package_is_needed_to_read_and_write(tmp_path, monkeypatch):
@@ -83,7 +85,9 @@ def test_an_operator_without_a_rule_is_named_with_its_node_and_where_to_stop():
     made = model(nodes, [1, 2, 2])
     with pytest.raises(SubjectError) as caught:
         read(made)
-    assert all(word in str(caught.value) for word in ("Det", "'strange'", "until='safe'", "--until safe"))
+    assert all(
+        word in str(caught.value) for word in ("Det", "'strange'", "until='safe'", "--until safe")
+    )
     assert read(made, until="safe").input_shape == (2, 2)
     custom = node("Relu", "x", domain="com.example")
     with pytest.raises(SubjectError, match=r"com\.example\.Relu"):
@@ -132,7 +136,11 @@ def test_operators_of_another_time_are_refused(opset):
 
 def test_weights_that_are_not_finite_are_refused(tmp_path):
     path = tmp_path / "net.onnx"
-    path.write_bytes(model([node("Conv", "x", "k")], [1, 1, 5], {"k": np.array([[[1.0, np.nan]]])}).SerializeToString())
+    path.write_bytes(
+        model(
+            [node("Conv", "x", "k")], [1, 1, 5], {"k": np.array([[[1.0, np.nan]]])}
+        ).SerializeToString()
+    )
     with pytest.raises(SubjectError, match="not finite"):
         ft.load(path)
 
@@ -142,13 +150,18 @@ def test_numbers_keep_their_exact_values(dtype):
     held = normal(3, 4).astype(dtype)
     tensors = [
         numpy_helper.from_array(held, "W"),
-        onnx.helper.make_tensor("W", numpy_helper.from_array(held).data_type, held.shape, held.ravel()),
+        onnx.helper.make_tensor(
+            "W", numpy_helper.from_array(held).data_type, held.shape, held.ravel()
+        ),
     ]
     for tensor in tensors:
         made = model([node("Gemm", "x", "W", transB=1)], [1, 4])
         made.graph.initializer.append(tensor)
         net = read(made)
-        assert np.array_equal(net.params["W"], held.astype(np.float64)) and net.params["W"].dtype == np.float64
+        assert (
+            np.array_equal(net.params["W"], held.astype(np.float64))
+            and net.params["W"].dtype == np.float64
+        )
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20))
@@ -209,7 +222,8 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "key, value", [("offset", "5"), ("offset", "-4"), ("length", "47"), ("offset", "9" * 30), ("offset", "x")]
+    "key, value",
+    [("offset", "5"), ("offset", "-4"), ("length", "47"), ("offset", "9" * 30), ("offset", "x")],
 )
 def test_external_data_of_another_size_are_refused(tmp_path, key, value):
     with pytest.raises(SubjectError):
@@ -233,7 +247,9 @@ def test_a_file_cut_short_is_an_error_or_a_network(length):
 
 
 @max_examples(150, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.integers(0, len(DATA) - 1), st.integers(0, 255)), min_size=1, max_size=4)
+)
 def test_changed_bytes_are_an_error_or_a_network(changes):
     data = bytearray(DATA)
     for place, value in changes:
@@ -257,10 +273,23 @@ def test_random_bytes_are_an_error(data):
     tensors=st.lists(st.lists(st.integers(-(2**40), 2**40), max_size=5), max_size=3),
     attributes=st.dictionaries(
         st.sampled_from(
-            ["axis", "axes", "pads", "strides", "kernel_shape", "group", "perm", "mode", "to", "blocksize"]
+            [
+                "axis",
+                "axes",
+                "pads",
+                "strides",
+                "kernel_shape",
+                "group",
+                "perm",
+                "mode",
+                "to",
+                "blocksize",
+            ]
         ),
         st.one_of(
-            st.integers(-(2**40), 2**40), st.lists(st.integers(-(2**40), 2**40), max_size=4), st.text(max_size=3)
+            st.integers(-(2**40), 2**40),
+            st.lists(st.integers(-(2**40), 2**40), max_size=4),
+            st.text(max_size=3),
         ),
         max_size=3,
     ),
@@ -322,7 +351,13 @@ def test_values_beyond_all_bounds_are_refused(op, others, attributes):
 def test_an_input_too_many_is_refused():
     """NumPy would take a second argument of `abs` as the place to write to."""
     with pytest.raises(SubjectError, match="does not fit"):
-        read(model([node("Abs", "c", "d", out=["a"]), node("Add", "x", "a")], [1, 2], {"c": normal(2), "d": normal(2)}))
+        read(
+            model(
+                [node("Abs", "c", "d", out=["a"]), node("Add", "x", "a")],
+                [1, 2],
+                {"c": normal(2), "d": normal(2)},
+            )
+        )
 
 
 def test_a_file_that_is_not_there_or_empty_or_a_folder(tmp_path):
@@ -345,7 +380,12 @@ def test_nodes_out_of_order_and_tensors_made_twice_are_refused():
 def test_a_message_in_a_message_a_thousand_times_is_no_deeper_than_the_schema():
     data = b""
     for _ in range(1000):
-        data = b"\x3a" + struct.pack("<B", 0x80 | (len(data) & 0x7F)) + struct.pack("<B", len(data) >> 7) + data
+        data = (
+            b"\x3a"
+            + struct.pack("<B", 0x80 | (len(data) & 0x7F))
+            + struct.pack("<B", len(data) >> 7)
+            + data
+        )
         data = data[: 1 << 13]
     with pytest.raises(SubjectError):
         parse(data, "bytes")

@@ -192,13 +192,20 @@ CASES = [
 
 def built(op, shape, others, attributes, opset, dtype: type = np.float32):
     names = {f"t{i}": array for i, array in enumerate(others)}
-    spared = {k for k, v in names.items() if v.size == 0 and op == "Resize"}  # optional inputs left out
+    # optional inputs left out
+    spared = {k for k, v in names.items() if v.size == 0 and op == "Resize"}
     inputs = ["" if k in spared else k for k in names]
     outs = ("y", "places") if op == "TopK" else ("y",)
     kept = {k: v for k, v in names.items() if k not in spared}
     if op in ("Resize", "Upsample"):  # scales are float32 whatever the data are
         kept = {k: v.astype(np.float32) if v.dtype.kind == "f" else v for k, v in kept.items()}
-    return model([node(op, "x", *inputs, out=outs, **attributes)], list(shape), kept, opset=opset, dtype=dtype)
+    return model(
+        [node(op, "x", *inputs, out=outs, **attributes)],
+        list(shape),
+        kept,
+        opset=opset,
+        dtype=dtype,
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[4]}")
@@ -207,13 +214,25 @@ def test_an_operator_agrees_with_onnxruntime(case):
 
 
 NO_PEER = frozenset(
-    ("Erf", "HardSwish", "Celu", "Gelu", "GlobalMaxPool", "GroupNormalization", "LRN", "Resize", "Upsample")
+    (
+        "Erf",
+        "HardSwish",
+        "Celu",
+        "Gelu",
+        "GlobalMaxPool",
+        "GroupNormalization",
+        "LRN",
+        "Resize",
+        "Upsample",
+    )
 )
 NO_PEER |= {"ConvTranspose", "MeanVarianceNormalization"}
 """Operators that no peer computes in float64 throughout, or for all attributes; formulas below stand in."""
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c[0] not in NO_PEER], ids=lambda case: f"{case[0]}-{case[4]}")
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if c[0] not in NO_PEER], ids=lambda case: f"{case[0]}-{case[4]}"
+)
 def test_an_operator_agrees_in_float64(case):
     """To 1e-10, with onnxruntime where it has a kernel for float64, else with the reference evaluator of onnx."""
     agrees(built(*case, dtype=np.float64), normal(*case[1]), rtol=1e-10)
@@ -245,7 +264,9 @@ def _transposed_convolution(x, kernel):
     y = np.zeros((outs, 2 * (h - 1) + kh + 1, 2 * (w - 1) + kw))
     for i in range(h):
         for j in range(w):
-            y[:, 2 * i : 2 * i + kh, 2 * j : 2 * j + kw] += np.einsum("c,cohw->ohw", x[:, i, j], kernel)
+            y[:, 2 * i : 2 * i + kh, 2 * j : 2 * j + kw] += np.einsum(
+                "c,cohw->ohw", x[:, i, j], kernel
+            )
     return y
 
 
@@ -266,17 +287,27 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize(
-    "op, others, attributes, opset, formula", FORMULAS, ids=lambda v: v if isinstance(v, str) else ""
+    "op, others, attributes, opset, formula",
+    FORMULAS,
+    ids=lambda v: v if isinstance(v, str) else "",
 )
-def test_an_operator_without_a_peer_in_float64_is_its_formula(op, others, attributes, opset, formula):
-    x = (
-        normal(*IMAGE) if op != "MeanVarianceNormalization" else 100 * normal(*IMAGE)
-    )  # there, 1e-9 is added to a deviation
+def test_an_operator_without_a_peer_in_float64_is_its_formula(
+    op, others, attributes, opset, formula
+):
+    # there, 1e-9 is added to a deviation
+    x = normal(*IMAGE) if op != "MeanVarianceNormalization" else 100 * normal(*IMAGE)
     made = built(op, IMAGE, others, attributes, opset, np.float64)
-    np.testing.assert_allclose(ours(read(made), x[0]), formula(x[0], *others), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        ours(read(made), x[0]), formula(x[0], *others), rtol=1e-10, atol=1e-10
+    )
 
 
-@given(strides=st.integers(1, 3), dilation=st.integers(1, 2), pad=st.integers(0, 2), groups=st.sampled_from([1, 2]))
+@given(
+    strides=st.integers(1, 3),
+    dilation=st.integers(1, 2),
+    pad=st.integers(0, 2),
+    groups=st.sampled_from([1, 2]),
+)
 @max_examples(5)
 def test_a_transposed_convolution_is_the_adjoint_of_the_convolution(strides, dilation, pad, groups):
     kernel = normal(4, 6 // groups, 3)
@@ -285,13 +316,51 @@ def test_a_transposed_convolution_is_the_adjoint_of_the_convolution(strides, dil
     forth = read(model([node("Conv", "x", "k", **how)], [1, 6, n], {"k": kernel}, dtype=np.float64))
     y = normal(*np.shape(ours(forth, normal(6, n))))
     how["output_padding"] = [(n + 2 * pad - 2 * dilation - 1) % strides]
-    back = read(model([node("ConvTranspose", "x", "k", **how)], [1, *y.shape], {"k": kernel}, dtype=np.float64))
+    back = read(
+        model(
+            [node("ConvTranspose", "x", "k", **how)], [1, *y.shape], {"k": kernel}, dtype=np.float64
+        )
+    )
     x = normal(6, n)
     np.testing.assert_allclose((ours(forth, x) * y).sum(), (x * ours(back, y)).sum(), rtol=1e-10)
 
 
 def test_every_operator_with_a_rule_is_tested():
-    elsewhere = {"Constant", "ConstantOfShape", "Shape", "Size", "Range", "Split", "Cast", "CastLike", "Where", "Equal"}
-    elsewhere |= {"Greater", "Less", "GreaterOrEqual", "LessOrEqual", "And", "Or", "Not", "Xor", "IsNaN", "Sqrt", "Log"}
-    elsewhere |= {"Asin", "Acos", "Acosh", "Atanh", "ReduceLogSum", "OneHot", "NonZero", "LSTM", "GRU", "RNN"}
+    elsewhere = {
+        "Constant",
+        "ConstantOfShape",
+        "Shape",
+        "Size",
+        "Range",
+        "Split",
+        "Cast",
+        "CastLike",
+        "Where",
+        "Equal",
+    }
+    elsewhere |= {
+        "Greater",
+        "Less",
+        "GreaterOrEqual",
+        "LessOrEqual",
+        "And",
+        "Or",
+        "Not",
+        "Xor",
+        "IsNaN",
+        "Sqrt",
+        "Log",
+    }
+    elsewhere |= {
+        "Asin",
+        "Acos",
+        "Acosh",
+        "Atanh",
+        "ReduceLogSum",
+        "OneHot",
+        "NonZero",
+        "LSTM",
+        "GRU",
+        "RNN",
+    }
     assert set(RULES) <= {case[0] for case in CASES} | elsewhere

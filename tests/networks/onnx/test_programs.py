@@ -37,7 +37,11 @@ def then(*steps):
 @pytest.mark.parametrize("op", ["Sqrt", "Log", "Asin", "Acos", "Atanh", "ReduceLogSum", "Acosh"])
 def test_functions_of_positive_numbers(op):
     shift = 1.5 if op == "Acosh" else 0.1
-    made = model(then(("Sigmoid", {}), ("Mul", "c", {}), ("Add", "s", {}), (op, {})), [1, 4, 5], {"c": 0.8, "s": shift})
+    made = model(
+        then(("Sigmoid", {}), ("Mul", "c", {}), ("Add", "s", {}), (op, {})),
+        [1, 4, 5],
+        {"c": 0.8, "s": shift},
+    )
     agrees(made, X)
 
 
@@ -64,29 +68,56 @@ def test_constants_come_in_the_precision_of_the_call(monkeypatch):
 
 @pytest.mark.parametrize("op", ["Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"])
 def test_comparisons_choose(op):
-    nodes = [node("Round", "x", out=["r"]), node(op, "r", "c", out=["b"]), node("Where", "b", "x", "c")]
+    nodes = [
+        node("Round", "x", out=["r"]),
+        node(op, "r", "c", out=["b"]),
+        node("Where", "b", "x", "c"),
+    ]
     agrees(model(nodes, [1, 4, 5], {"c": np.array([-1.0, 0.0, 1.0, 2.0, 0.0])}), X)
 
 
 @pytest.mark.parametrize("op", ["And", "Or", "Xor"])
 def test_truth_values_are_combined(op):
-    nodes = [node("Greater", "x", "c", out=["a"]), node("Less", "x", "d", out=["b"]), node("Not", "b", out=["n"])]
-    nodes += [node(op, "a", "n", out=["t"]), node("IsNaN", "x", out=["i"]), node("Or", "t", "i", out=["u"])]
+    nodes = [
+        node("Greater", "x", "c", out=["a"]),
+        node("Less", "x", "d", out=["b"]),
+        node("Not", "b", out=["n"]),
+    ]
+    nodes += [
+        node(op, "a", "n", out=["t"]),
+        node("IsNaN", "x", out=["i"]),
+        node("Or", "t", "i", out=["u"]),
+    ]
     agrees(model([*nodes, node("Cast", "u", to=FLOAT)], [1, 4, 5], {"c": 0.0, "d": 0.5}), X)
 
 
 def test_casts_cut_towards_zero_and_keep_reals():
-    agrees(model(then(("Mul", "c", {}), ("Cast", {"to": INT}), ("Cast", {"to": FLOAT})), [1, 4, 5], {"c": 10.0}), X)
-    agrees(model([node("Round", "x", out=["r"]), node("CastLike", "r", "x")], [1, 4, 5], opset=15), X)
+    agrees(
+        model(
+            then(("Mul", "c", {}), ("Cast", {"to": INT}), ("Cast", {"to": FLOAT})),
+            [1, 4, 5],
+            {"c": 10.0},
+        ),
+        X,
+    )
+    agrees(
+        model([node("Round", "x", out=["r"]), node("CastLike", "r", "x")], [1, 4, 5], opset=15), X
+    )
 
 
 def test_parts_of_a_split_are_put_together_again():
     for sizes, opset in (([1, 3], 11), ([3, 1], 13), (None, 11)):
         held = {"s": I64(*sizes)} if sizes and opset >= 13 else {}
         how = {"split": sizes} if sizes and opset < 13 else {}
-        nodes = [node("Split", "x", *held, out=["a", "b"], axis=1, **how), node("Concat", "b", "a", axis=1)]
+        nodes = [
+            node("Split", "x", *held, out=["a", "b"], axis=1, **how),
+            node("Concat", "b", "a", axis=1),
+        ]
         agrees(model(nodes, [1, 4, 5], held, opset=opset), X)
-    uneven = [node("Split", "x", out=["a", "b"], axis=2, num_outputs=2), node("Concat", "b", "a", axis=2)]
+    uneven = [
+        node("Split", "x", out=["a", "b"], axis=2, num_outputs=2),
+        node("Concat", "b", "a", axis=2),
+    ]
     agrees(model(uneven, [1, 4, 5], opset=18), X)
 
 
@@ -107,7 +138,14 @@ def test_shapes_that_are_computed_become_numbers():
         node("Concat", "n1", "whole1", "21", out=["target"], axis=0),
         node("Reshape", "x", "target"),
     ]
-    held = {"0": np.array(0), "1": np.array(1), "2": np.array(2), "two": I64(2), "end": I64(2**62), "zero": I64(0)}
+    held = {
+        "0": np.array(0),
+        "1": np.array(1),
+        "2": np.array(2),
+        "two": I64(2),
+        "end": I64(2**62),
+        "zero": I64(0),
+    }
     made = model(nodes, ["batch", 4, 5], held)
     agrees(made, X)
     assert read(made).params == {}
@@ -125,9 +163,16 @@ def test_masks_are_made_from_shapes():
         node("Where", "b", "x", "zeros"),
     ]
     agrees(model(nodes, [1, 4, 5], {"a": np.array(0), "d": np.array(1), "three": np.array(3)}), X)
-    hot = [node("ArgMax", "x", out=["i"], axis=2, keepdims=0), node("OneHot", "i", "n", "v", axis=1)]
+    hot = [
+        node("ArgMax", "x", out=["i"], axis=2, keepdims=0),
+        node("OneHot", "i", "n", "v", axis=1),
+    ]
     agrees(model(hot, [1, 4, 5], {"n": np.array(5), "v": np.array([-1.0, 2.0])}), X)
-    places = [node("NonZero", "k", out=["i"]), node("Transpose", "i", out=["t"]), node("GatherND", "x", "t")]
+    places = [
+        node("NonZero", "k", out=["i"]),
+        node("Transpose", "i", out=["t"]),
+        node("GatherND", "x", "t"),
+    ]
     agrees(model(places, [1, 4, 5], {"k": np.array([[[0, 1, 0], [2, 0, 3]]])}), X)
 
 
@@ -151,7 +196,9 @@ def test_attention_of_one_head():
     made = model(nodes, [1, 4, 5], held | {"mask": np.triu(np.full((4, 4), -1e9), 1)})
     agrees(made, X, rtol=2e-5)
     agrees(
-        model(nodes, [1, 4, 5], held | {"mask": np.triu(np.full((4, 4), -1e9), 1)}, dtype=np.float64),
+        model(
+            nodes, [1, 4, 5], held | {"mask": np.triu(np.full((4, 4), -1e9), 1)}, dtype=np.float64
+        ),
         X.astype(float),
         1e-10,
     )
@@ -159,7 +206,9 @@ def test_attention_of_one_head():
 
 def test_tokens_are_looked_up():
     made = model(
-        [node("Gather", "table", "x", out=["e"]), node("ReduceMean", "e", axes=[1])], [1, 3], {"table": normal(7, 4)}
+        [node("Gather", "table", "x", out=["e"]), node("ReduceMean", "e", axes=[1])],
+        [1, 3],
+        {"table": normal(7, 4)},
     )
     made.graph.input[0].type.tensor_type.elem_type = INT
     tokens = np.array([[2, 6, 0]])
@@ -189,7 +238,11 @@ def test_statistics_and_shapes_are_not_parameters():
         "v": np.ones(3),
         "scales": np.array([1, 1, 2], np.float32),
     }
-    nodes = then(("Conv", "k", {}), ("BatchNormalization", "s", "b", "m", "v", {}), ("Resize", "", "scales", {}))
+    nodes = then(
+        ("Conv", "k", {}),
+        ("BatchNormalization", "s", "b", "m", "v", {}),
+        ("Resize", "", "scales", {}),
+    )
     assert set(read(model(nodes, ["n", 2, 9], held)).params) == {"k", "s", "b"}
 
 
@@ -204,11 +257,16 @@ def test_nodes_that_are_alike_are_traced_once(monkeypatch, tmp_path):
     """A graph of thousands of nodes is loaded in the time of a few kinds of them; its function is still every node."""
     n = 500
     names = ["x", *(f"v{k}" for k in range(n - 1)), "y"]
-    nodes = [node("Add" if k % 2 else "Tanh", names[k], *["c"] * (k % 2), out=[names[k + 1]]) for k in range(n)]
+    nodes = [
+        node("Add" if k % 2 else "Tanh", names[k], *["c"] * (k % 2), out=[names[k + 1]])
+        for k in range(n)
+    ]
     made = model(nodes, [1, 4], {"c": 0.1})
     computed = []
     plain = interpret._compute_node
-    monkeypatch.setattr(interpret, "_compute_node", lambda *given: computed.append(given[1]) or plain(*given))
+    monkeypatch.setattr(
+        interpret, "_compute_node", lambda *given: computed.append(given[1]) or plain(*given)
+    )
     (tmp_path / "net.onnx").write_bytes(made.SerializeToString())
     net = ft.load(tmp_path / "net.onnx")
     assert len(computed) <= 10
@@ -230,5 +288,12 @@ def test_nodes_that_differ_in_what_shapes_depend_on_are_told_apart():
         node("ReduceSum", "u", out=["g"], keepdims=0),
         node("Mul", "f", "g"),
     ]
-    held = {"a": I64(1, 4, 6), "b": I64(1, 6, 4), "zero": I64(0), "one": I64(1), "two": I64(2), "three": I64(3)}
+    held = {
+        "a": I64(1, 4, 6),
+        "b": I64(1, 6, 4),
+        "zero": I64(0),
+        "one": I64(1),
+        "two": I64(2),
+        "three": I64(3),
+    }
     agrees(model(steps, [1, 24], held), normal(1, 24).astype(np.float32))

@@ -14,7 +14,9 @@ TIME, IN, SIZE = 5, 3, 4
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-def write_layer(path, kind, direction="forward", *, biases=True, starts=False, read=0, **attributes):
+def write_layer(
+    path, kind, direction="forward", *, biases=True, starts=False, read=0, **attributes
+):
     """One layer with random weights; the output is that number `read` of the node."""
     rng = np.random.default_rng(3)
     ways = 2 if direction == "bidirectional" else 1
@@ -26,9 +28,13 @@ def write_layer(path, kind, direction="forward", *, biases=True, starts=False, r
         arrays["h"] = rng.normal(size=(ways, 1, SIZE))
         if kind == "LSTM":
             arrays["c"] = rng.normal(size=(ways, 1, SIZE))
-    names = ["x", "W", "R", "B" if biases else "", ""] + [name for name in ("h", "c") if name in arrays]
+    names = ["x", "W", "R", "B" if biases else "", ""] + [
+        name for name in ("h", "c") if name in arrays
+    ]
     outputs = ["y", "h_last", "c_last"][: 3 if kind == "LSTM" else 2]
-    node = helper.make_node(kind, names, outputs, direction=direction, hidden_size=SIZE, **attributes)
+    node = helper.make_node(
+        kind, names, outputs, direction=direction, hidden_size=SIZE, **attributes
+    )
     shapes = ([TIME, ways, 1, SIZE], [ways, 1, SIZE], [ways, 1, SIZE])
     graph = helper.make_graph(
         [node],
@@ -44,7 +50,9 @@ def write_layer(path, kind, direction="forward", *, biases=True, starts=False, r
 
 def agree(path) -> bool:
     x = np.random.default_rng(0).normal(size=(TIME, 1, IN)).astype(np.float32)
-    (theirs,) = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    (theirs,) = ort.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(
+        None, {"x": x}
+    )
     mine = np.asarray(ft.load(str(path), x)(x))
     return mine.size == theirs.size and np.allclose(mine.ravel(), theirs.ravel(), atol=1e-5)
 

@@ -32,12 +32,20 @@ def agrees_with_torch(tmp_path, module, shape, layers, dtype=torch.float64, whol
             held.copy_(torch.rand_like(held) + 0.5)
     module = module.to(dtype).eval()
     arrays = {name: held.numpy() for name, held in module.state_dict().items()}
-    net = loaded(tmp_path, arrays, {"layout": "torch", "input": list(shape), "layers": layers, **more})
-    x = RNG.integers(0, whole, shape) if whole else RNG.normal(size=shape).astype(arrays[next(iter(arrays))].dtype)
+    net = loaded(
+        tmp_path, arrays, {"layout": "torch", "input": list(shape), "layers": layers, **more}
+    )
+    x = (
+        RNG.integers(0, whole, shape)
+        if whole
+        else RNG.normal(size=shape).astype(arrays[next(iter(arrays))].dtype)
+    )
     with torch.no_grad():
         wanted = module(torch.tensor(x)[None]).numpy()[0]
     tolerance = 1e-10 if dtype == torch.float64 else 1e-5
-    np.testing.assert_allclose(net(x), wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        net(x), wanted, rtol=tolerance, atol=tolerance * np.abs(wanted).max()
+    )
     return net
 
 
@@ -50,7 +58,11 @@ def test_a_perceptron_becomes_a_list_of_layers(tmp_path, dtype):
     module = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 8), nn.SiLU(), nn.Linear(8, 2))
     layers = [dense("0", "relu"), dense("2", "silu"), dense("4")]
     net = agrees_with_torch(tmp_path, module, (3,), layers, dtype)
-    assert net.description is not None and net.description.widths == (3, 8, 8, 2) and net.parameters == 122
+    assert (
+        net.description is not None
+        and net.description.widths == (3, 8, 8, 2)
+        and net.parameters == 122
+    )
     assert [layer.activation for layer in net.description.layers] == ["relu", "silu", "identity"]
 
 
@@ -88,11 +100,15 @@ ACTIVATIONS = {
 @pytest.mark.parametrize("word", ACTIVATIONS)
 def test_activations_are_those_of_pytorch(tmp_path, word):
     module = nn.Sequential(nn.Linear(6, 9), ACTIVATIONS[word])
-    agrees_with_torch(tmp_path, module, (6,), [dense("0"), {"kind": "activation", "activation": word}])
+    agrees_with_torch(
+        tmp_path, module, (6,), [dense("0"), {"kind": "activation", "activation": word}]
+    )
 
 
 def conv(module, shape, **spec):
-    return pytest.param(module, shape, {"kind": "conv", "name": "0", "activation": "relu", **spec}, id=str(spec))
+    return pytest.param(
+        module, shape, {"kind": "conv", "name": "0", "activation": "relu", **spec}, id=str(spec)
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +122,9 @@ def conv(module, shape, **spec):
             dilation=2,
             groups=2,
         ),
-        conv(nn.Conv2d(2, 3, 3, (2, 1), (0, 2), bias=False), (2, 7, 8), stride=[2, 1], padding=[0, 2]),
+        conv(
+            nn.Conv2d(2, 3, 3, (2, 1), (0, 2), bias=False), (2, 7, 8), stride=[2, 1], padding=[0, 2]
+        ),
         conv(nn.Conv3d(1, 2, 2), (1, 3, 4, 5)),
     ],
 )
@@ -128,7 +146,13 @@ MEAN = "average-pool"
         pool(MAX, nn.MaxPool2d(2), size=2),
         pool(MAX, nn.MaxPool2d(3, 2, 1, ceil_mode=True), size=3, stride=2, padding=1, ceil=True),
         pool(MEAN, nn.AvgPool2d(3, 1, 1), size=3, stride=1, padding=1),
-        pool(MEAN, nn.AvgPool2d((2, 3), None, 1, count_include_pad=False), size=[2, 3], padding=1, count_padding=False),
+        pool(
+            MEAN,
+            nn.AvgPool2d((2, 3), None, 1, count_include_pad=False),
+            size=[2, 3],
+            padding=1,
+            count_padding=False,
+        ),
         pool("global-average-pool", nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())),
         pool("global-max-pool", nn.Sequential(nn.AdaptiveMaxPool2d(1), nn.Flatten())),
         pool("flatten", nn.Flatten()),
@@ -154,7 +178,9 @@ def test_pools_and_shapes(tmp_path, module, spec):
 )
 def test_normalisations(tmp_path, norm, spec):
     module = nn.Sequential(nn.Conv2d(4, 4, 1), norm)
-    agrees_with_torch(tmp_path, module, (4, 5, 6), [{"kind": "conv", "name": "0"}, {"name": "1", **spec}])
+    agrees_with_torch(
+        tmp_path, module, (4, 5, 6), [{"kind": "conv", "name": "0"}, {"name": "1", **spec}]
+    )
 
 
 class Block(nn.Module):
@@ -211,7 +237,10 @@ class Transformer(nn.Module):
 
 
 def test_a_transformer(tmp_path):
-    inner = [{"kind": "layer-norm", "name": "ln1"}, {"kind": "attention", "name": "attention", "heads": 2}]
+    inner = [
+        {"kind": "layer-norm", "name": "ln1"},
+        {"kind": "attention", "name": "attention", "heads": 2},
+    ]
     outer = [{"kind": "layer-norm", "name": "ln2"}, dense("up", "gelu"), dense("down")]
     layers = [
         {"kind": "embedding", "name": "tokens"},
@@ -238,7 +267,10 @@ class FlaxNet(nnx.Module):
 def flax_arrays(module):
     state = nnx.to_pure_dict(nnx.state(module, (nnx.Param, nnx.BatchStat)))
     leaves = jax.tree_util.tree_leaves_with_path(state)
-    return {jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf) for path, leaf in leaves}
+    return {
+        jax.tree_util.keystr(path, simple=True, separator="/"): np.asarray(leaf)
+        for path, leaf in leaves
+    }
 
 
 def test_a_convolutional_network_of_flax(tmp_path):
@@ -251,14 +283,24 @@ def test_a_convolutional_network_of_flax(tmp_path):
         {"kind": "flatten"},
         dense("dense"),
     ]
-    net = loaded(tmp_path, flax_arrays(module), {"layout": "jax", "input": [8, 8, 2], "layers": layers})
+    net = loaded(
+        tmp_path, flax_arrays(module), {"layout": "jax", "input": [8, 8, 2], "layers": layers}
+    )
     x = RNG.normal(size=(8, 8, 2)).astype(np.float32)
     np.testing.assert_allclose(net(x), module(jnp.asarray(x)), rtol=1e-5, atol=1e-5)
 
 
 def test_what_keras_adds_to_a_variance_and_how_it_counts_padding(tmp_path):
-    arrays = {"n/gamma": RNG.normal(size=3), "n/beta": RNG.normal(size=3), "n/moving_mean": RNG.normal(size=3)}
-    arrays |= {"n/moving_variance": RNG.random(3), "d/kernel": RNG.normal(size=(3, 4)), "d/bias": RNG.normal(size=4)}
+    arrays = {
+        "n/gamma": RNG.normal(size=3),
+        "n/beta": RNG.normal(size=3),
+        "n/moving_mean": RNG.normal(size=3),
+    }
+    arrays |= {
+        "n/moving_variance": RNG.random(3),
+        "d/kernel": RNG.normal(size=(3, 4)),
+        "d/bias": RNG.normal(size=4),
+    }
     layers = [
         {"kind": "average-pool", "size": 2, "stride": 2, "padding": "same"},
         {"kind": "global-max-pool"},
@@ -275,8 +317,17 @@ def test_what_keras_adds_to_a_variance_and_how_it_counts_padding(tmp_path):
 
 def test_attention_of_flax(tmp_path):
     module = nnx.MultiHeadAttention(2, 6, qkv_features=8, decode=False, rngs=nnx.Rngs(0))
-    layer = {"kind": "attention", "heads": 2, "query": "query", "key": "key", "value": "value", "out": "out"}
-    net = loaded(tmp_path, flax_arrays(module), {"layout": "jax", "input": [5, 6], "layers": [layer]})
+    layer = {
+        "kind": "attention",
+        "heads": 2,
+        "query": "query",
+        "key": "key",
+        "value": "value",
+        "out": "out",
+    }
+    net = loaded(
+        tmp_path, flax_arrays(module), {"layout": "jax", "input": [5, 6], "layers": [layer]}
+    )
     x = RNG.normal(size=(5, 6)).astype(np.float32)
     np.testing.assert_allclose(net(x), module(jnp.asarray(x)), rtol=1e-5, atol=1e-6)
 
@@ -289,7 +340,9 @@ def test_a_network_may_end_at_a_layer(tmp_path):
     net = ft.load(tmp_path / "w.safetensors", spec=spec, until="0")
     assert isinstance(net, ft.Network) and net.output_shape == (8,) and net.parameters == 32
     x = RNG.normal(size=3)
-    np.testing.assert_allclose(net(x), np.maximum(arrays["0.weight"] @ x + arrays["0.bias"], 0), rtol=1e-6)
+    np.testing.assert_allclose(
+        net(x), np.maximum(arrays["0.weight"] @ x + arrays["0.bias"], 0), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,9 @@ class Block(nn.Module):
             nn.Conv2d(after, after, 3, 1, 1, bias=False),
             nn.BatchNorm2d(after),
         )
-        short = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after))
+        short = nn.Sequential(
+            nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
+        )
         self.short = nn.Identity() if before == after and stride == 1 else short
         self.relu = nn.ReLU(inplace=True)
 
@@ -50,7 +52,9 @@ class Block(nn.Module):
         return self.relu(y)
 
 
-def resnet(blocks: tuple[int, ...] = (2, 2, 2, 2), width: int = 4, classes: int = 10) -> nn.Sequential:
+def resnet(
+    blocks: tuple[int, ...] = (2, 2, 2, 2), width: int = 4, classes: int = 10
+) -> nn.Sequential:
     layers: list[nn.Module] = [
         nn.Conv2d(3, width, 7, 2, 3, bias=False),
         nn.BatchNorm2d(width),
@@ -87,7 +91,9 @@ class Decoder(nn.Module):
         self.words = nn.Embedding(words, size)
         self.places = nn.Parameter(torch.randn(1, 16, size))
         self.attend = nn.ModuleList(Attention(size, heads) for _ in range(layers))
-        self.mlps = nn.ModuleList(mlp(size, 4 * size, size, activation=nn.GELU) for _ in range(layers))
+        self.mlps = nn.ModuleList(
+            mlp(size, 4 * size, size, activation=nn.GELU) for _ in range(layers)
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(size) for _ in range(2 * layers + 1))
         self.head = nn.Linear(size, words, bias=False)
         self.head.weight = self.words.weight

@@ -8,7 +8,9 @@ from .modules import words
 
 
 def normal(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape)))
+    return torch.randn(
+        *shape, dtype=torch.float64, generator=torch.Generator().manual_seed(sum(shape))
+    )
 
 
 IMAGE = normal(1, 4, 7, 6)
@@ -39,7 +41,10 @@ ARITHMETIC = {
         f"{name} of positive": (lambda x, f=getattr(torch, name): f(x.abs() + 1.5))
         for name in words("sqrt rsqrt log log2 log10 log1p acosh lgamma")
     },
-    **{name: (lambda x, f=getattr(torch, name): f(torch.tanh(x) * 0.9)) for name in words("asin acos atanh erfinv")},
+    **{
+        name: (lambda x, f=getattr(torch, name): f(torch.tanh(x) * 0.9))
+        for name in words("asin acos atanh erfinv")
+    },
     **{
         name: (lambda x, f=getattr(torch, name): f(x, C))
         for name in words(
@@ -63,10 +68,14 @@ ARITHMETIC = {
     "where": lambda x: torch.where(x > 0.1, x, C) + torch.where(MASK, x, 0.5),
     "masked fill": lambda x: x.masked_fill(MASK, 2.0) + x.masked_fill(x > 0, -1),
     "masks": lambda x: ((x > 0) & MASK) | ~(x < C) ^ (x == 0),
-    "logic": lambda x: torch.logical_or(torch.logical_and(x > 0, MASK), torch.logical_xor(x < 1, MASK)),
+    "logic": lambda x: torch.logical_or(
+        torch.logical_and(x > 0, MASK), torch.logical_xor(x < 1, MASK)
+    ),
     "lerp": lambda x: torch.lerp(x, C, 0.3) + torch.lerp(x, C, D),
     "addc": lambda x: torch.addcmul(x, x, C, value=0.5) + torch.addcdiv(x, x, C.abs() + 1, value=2),
-    "casts": lambda x: (x * 3).to(torch.int32).double() + (x > 0).float() + (x * 2).long() + x.type_as(C) + x.to(C),
+    "casts": lambda x: (
+        (x * 3).to(torch.int32).double() + (x > 0).float() + (x * 2).long() + x.type_as(C) + x.to(C)
+    ),
     "whole numbers": lambda x: torch.arange(6) // 4 + torch.arange(6) % 4 + x,
 }
 
@@ -118,7 +127,9 @@ PRODUCTS = {
     "causal": lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
     "masked": lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=TOKENS > -1, scale=0.3),
     "biased": lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=HEADS),
-    "blind": lambda x: F.scaled_dot_product_attention(x, x, x, attn_mask=torch.arange(7)[:, None].expand(7, 7) > 2),
+    "blind": lambda x: F.scaled_dot_product_attention(
+        x, x, x, attn_mask=torch.arange(7)[:, None].expand(7, 7) > 2
+    ),
     "grouped": lambda x: F.scaled_dot_product_attention(x, x[:, :2], x[:, 2:], enable_gqa=True),
 }
 
@@ -163,11 +174,15 @@ CREATION = {
     "full": lambda x: x + torch.full((6,), 0.5) + torch.zeros(7, 6) + torch.ones(6),
     "like": lambda x: x + torch.ones_like(x) + torch.zeros_like(x) + torch.full_like(x, 3),
     "new": lambda x: x + x.new_ones(6) + x.new_zeros(6) + x.new_full((6,), 2),
-    "arange": lambda x: x + torch.arange(6) + torch.arange(1, 13, 2) + torch.arange(0, 3, 0.5, dtype=torch.float64),
+    "arange": lambda x: (
+        x + torch.arange(6) + torch.arange(1, 13, 2) + torch.arange(0, 3, 0.5, dtype=torch.float64)
+    ),
     "linspace": lambda x: x + torch.linspace(0, 1, 6, dtype=torch.float64),
     "eye": lambda x: x[..., :6, :] + torch.eye(6, dtype=torch.float64),
     "triangles": lambda x: x.tril() + x.triu(1),
-    "mask": lambda x: x.masked_fill(torch.triu(torch.ones(7, 6), 1).bool(), float("-inf")).softmax(-1),
+    "mask": lambda x: x.masked_fill(torch.triu(torch.ones(7, 6), 1).bool(), float("-inf")).softmax(
+        -1
+    ),
     "numbers": lambda x: x + torch.tensor(2.5) + torch.tensor([1.0, 2, 3, 4, 5, 6]),
 }
 
@@ -182,9 +197,13 @@ INDEXING = {
     "narrow": lambda x: x.narrow(2, 1, 3),
     "gather": lambda x: x.gather(3, torch.tensor([[[[0, 2], [5, 1]]]])),
     "gather by input": lambda x: x.gather(3, x.argsort(3)),
-    "scatter": lambda x: x.scatter(3, torch.tensor([[[[0, 2]]]]), 9.0) + x.scatter(1, torch.tensor([[[[1]]]]), x * 2),
+    "scatter": lambda x: (
+        x.scatter(3, torch.tensor([[[[0, 2]]]]), 9.0) + x.scatter(1, torch.tensor([[[[1]]]]), x * 2)
+    ),
     "scatter add": lambda x: x.scatter_add(3, torch.tensor([[[[0, 0]]]]), x),
-    "put": lambda x: torch.index_put(x, (torch.tensor([0]), torch.tensor([2])), torch.tensor(7.0, dtype=torch.float64)),
+    "put": lambda x: torch.index_put(
+        x, (torch.tensor([0]), torch.tensor([2])), torch.tensor(7.0, dtype=torch.float64)
+    ),
     "topk": lambda x: x.topk(3, 2)[0] + x.topk(3, 2, largest=False)[1],
     "sort": lambda x: x.sort(3)[0] + x.sort(1, descending=True)[1],
     "diagonal": lambda x: x.diagonal(dim1=2, dim2=3) + x.diagonal(1, 2, 3)[..., :1],
@@ -199,7 +218,9 @@ REDUCTIONS = {
         for name in words("sum mean prod amax amin max min argmax std var")
     },
     **{
-        f"{name} of axes": (lambda x, f=getattr(torch, name): f(x, (1, -1)) + f(x, 2, keepdim=True).mean())
+        f"{name} of axes": (
+            lambda x, f=getattr(torch, name): f(x, (1, -1)) + f(x, 2, keepdim=True).mean()
+        )
         for name in words("sum mean amax amin var std logsumexp")
     },
     "max of an axis": lambda x: x.max(2)[0] + x.min(2)[1] + x.max(2, keepdim=True)[0].mean(),
@@ -207,7 +228,9 @@ REDUCTIONS = {
     "any": lambda x: (x > 2).any(1),
     "all": lambda x: (x > -2).all(3, keepdim=True),
     "biased": lambda x: x.var(1, unbiased=False) + x.std(1, correction=0) + torch.var_mean(x, 1)[1],
-    "norms": lambda x: x.norm() + x.norm(dim=1) + x.norm(1, dim=1) + x.norm(float("inf"), dim=1) + x.norm(3, 1),
+    "norms": lambda x: (
+        x.norm() + x.norm(dim=1) + x.norm(1, dim=1) + x.norm(float("inf"), dim=1) + x.norm(3, 1)
+    ),
     "vector norm": lambda x: torch.linalg.vector_norm(x, 2, (1, 2), keepdim=True),
     "normalize": lambda x: F.normalize(x, dim=1),
     "cosine": lambda x: F.cosine_similarity(x, C, 1),
@@ -222,7 +245,9 @@ RESAMPLING = {
     "bilinear to": lambda x: F.interpolate(x, (5, 11), mode="bilinear"),
     "corners": lambda x: F.interpolate(x, (5, 11), mode="bilinear", align_corners=True),
     "uneven": lambda x: F.interpolate(x, scale_factor=(1.7, 0.6), mode="bilinear"),
-    "recomputed": lambda x: F.interpolate(x, scale_factor=1.7, mode="nearest", recompute_scale_factor=True),
+    "recomputed": lambda x: F.interpolate(
+        x, scale_factor=1.7, mode="nearest", recompute_scale_factor=True
+    ),
 }
 
 NORMALISATION = {
@@ -253,7 +278,9 @@ POOLS = {
     "adaptive to one": nn.AdaptiveAvgPool2d(1),
     "adaptive keeps": nn.AdaptiveAvgPool2d((None, 2)),
     "adaptive max": nn.AdaptiveMaxPool2d((3, 2)),
-    "alone": lambda x: F.max_pool2d(x[0], 2) + F.avg_pool2d(x[0], 2) + F.adaptive_avg_pool2d(x[0], (3, 3)),
+    "alone": lambda x: (
+        F.max_pool2d(x[0], 2) + F.avg_pool2d(x[0], 2) + F.adaptive_avg_pool2d(x[0], (3, 3))
+    ),
 }
 
 CONVOLUTIONS = {
@@ -265,7 +292,9 @@ CONVOLUTIONS = {
     "dilated": nn.Conv2d(4, 2, 2, dilation=(3, 2)),
     "circular": nn.Conv2d(4, 2, 3, padding=1, padding_mode="circular"),
     "transposed": nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1, output_padding=1),
-    "transposed grouped": nn.ConvTranspose2d(4, 6, (3, 2), stride=(1, 2), groups=2, dilation=(2, 1)),
+    "transposed grouped": nn.ConvTranspose2d(
+        4, 6, (3, 2), stride=(1, 2), groups=2, dilation=(2, 1)
+    ),
     "alone": lambda x: F.conv2d(x[0], W3, B2),
 }
 

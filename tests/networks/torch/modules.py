@@ -80,10 +80,14 @@ def side_by_side(functions: Functions, x: torch.Tensor, rtol: float = 1e-10) -> 
     program = exported(module, x)
     plain = dict(zip(functions, _parts(read(program)), strict=True))
     core = dict(zip(functions, _parts(read(program.run_decompositions())), strict=True))
-    other = {name: part for name, part in core.items() if _operators(part) != _operators(plain[name])}
+    other = {
+        name: part for name, part in core.items() if _operators(part) != _operators(plain[name])
+    }
     for parts in (plain, other):  # compiled at once: one by one takes longer
         nets = [import_program(part, tuple(x.shape)) for part in parts.values()]
-        found = evaluated(lambda x, nets=nets: [net.apply(net.params, x) for net in nets], x.numpy())[0]
+        found = evaluated(
+            lambda x, nets=nets: [net.apply(net.params, x) for net in nets], x.numpy()
+        )[0]
         for name, z in zip(parts, found, strict=True):
             close(z, expected[name].numpy(), rtol, name)
 
@@ -93,7 +97,10 @@ def _parts(program: Program) -> list[Program]:
 
 
 def _operators(program: Program) -> list[tuple[str, dict[str, str]]]:
-    return [(node.op, {name: str(value) for name, value in node.attributes.items()}) for node in program.nodes]
+    return [
+        (node.op, {name: str(value) for name, value in node.attributes.items()})
+        for node in program.nodes
+    ]
 
 
 def evaluated(function: Callable[..., Any], *inputs: np.ndarray) -> list[Any]:

@@ -27,7 +27,12 @@ from .modules import close, exported, ours, read, saved
 def small_network() -> nn.Sequential:
     torch.manual_seed(0)
     return nn.Sequential(
-        nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)
+        nn.Conv2d(1, 2, 3, padding=1),
+        nn.BatchNorm2d(2),
+        nn.ReLU(True),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(18, 3),
     ).eval()
 
 
@@ -77,9 +82,16 @@ def test_a_file_is_a_network_also_when_packed_again(tmp_path):
 def test_no_pickle_in_the_file_is_opened():
     """Whatever stands in the entries that torch unpickles, the network is the same."""
     held = entries()
-    poisoned = {name: b"cos\nsystem\n(S'true'\ntR." if name.endswith(".pt") else data for name, data in held.items()}
+    poisoned = {
+        name: b"cos\nsystem\n(S'true'\ntR." if name.endswith(".pt") else data
+        for name, data in held.items()
+    }
     assert poisoned != held
-    close(ours(import_program(read(packed(poisoned)).until(None)), X[0]), small_network()(X)[0].detach().numpy(), 1e-5)
+    close(
+        ours(import_program(read(packed(poisoned)).until(None)), X[0]),
+        small_network()(X)[0].detach().numpy(),
+        1e-5,
+    )
 
 
 @pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin", ".ckpt", ".pkl"])
@@ -95,9 +107,15 @@ def test_pickles_with_another_name_are_refused(tmp_path):
     torch.save(mlp(2, 2).state_dict(), file)
     refused(file.getvalue(), "pickles are programs")
     root = named("/archive_format").split("/")[0]
-    refused(packed({"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": b""}), r"up to version 2\.7")
+    refused(
+        packed({"serialized_exported_program.json": b"{}", "serialized_state_dict.pt": b""}),
+        r"up to version 2\.7",
+    )
     refused(packed(entries() | {f"{root}/data/weights/model.pt": b""}), "older versions")
-    refused(changed("weights_config.json", lambda d: d["config"]["0.weight"].update(use_pickle=True)), "pickled")
+    refused(
+        changed("weights_config.json", lambda d: d["config"]["0.weight"].update(use_pickle=True)),
+        "pickled",
+    )
 
 
 def test_files_of_another_kind_are_refused():
@@ -110,7 +128,9 @@ def test_files_of_another_kind_are_refused():
     refused(packed(held | {f"{root}/models/other.json": b"{}"}), "models model, other")
     refused(packed(held | {named("/byteorder"): b"big"}), "byteorder")
     refused(changed("model.json", lambda d: d["schema_version"].update(major=9)), "version 9")
-    compiled = {k: v for k, v in held.items() if "/models/" not in k} | {f"{root}/data/aotinductor/model/net.so": b""}
+    compiled = {k: v for k, v in held.items() if "/models/" not in k} | {
+        f"{root}/data/aotinductor/model/net.so": b""
+    }
     refused(packed(compiled), "compiled")
 
 
@@ -126,7 +146,9 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def of_weight(**change: Any) -> bytes:
-    return changed("weights_config.json", lambda d: d["config"]["0.weight"]["tensor_meta"].update(change))
+    return changed(
+        "weights_config.json", lambda d: d["config"]["0.weight"]["tensor_meta"].update(change)
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,10 +180,13 @@ def test_tensors_that_are_not_in_their_bytes_are_refused(change):
 
 
 @pytest.mark.parametrize(
-    "path", ["../../../../etc/passwd", "/etc/passwd", "weight_99", "", ".", "../models/model.json\0"]
+    "path",
+    ["../../../../etc/passwd", "/etc/passwd", "weight_99", "", ".", "../models/model.json\0"],
 )
 def test_a_path_is_a_name_in_the_archive_and_nothing_else(path):
-    refused(changed("weights_config.json", lambda d: d["config"]["0.weight"].update(path_name=path)))
+    refused(
+        changed("weights_config.json", lambda d: d["config"]["0.weight"].update(path_name=path))
+    )
 
 
 def in_graph(change: Any) -> bytes:
@@ -171,21 +196,33 @@ def in_graph(change: Any) -> bytes:
 HOSTILE = {
     "no nodes": lambda g: g.update(nodes=None),
     "a node is a word": lambda g: g["nodes"].append("relu"),
-    "no such input": lambda g: g["nodes"][0]["inputs"][0]["arg"].update(as_tensor={"name": "nothing"}),
+    "no such input": lambda g: g["nodes"][0]["inputs"][0]["arg"].update(
+        as_tensor={"name": "nothing"}
+    ),
     "two kinds at once": lambda g: g["nodes"][0]["inputs"][0]["arg"].update(as_int=3),
     "made twice": lambda g: g["nodes"].append(g["nodes"][0]),
     "a cycle": lambda g: g["nodes"].reverse(),
     "an unknown kind": lambda g: g["nodes"][0]["inputs"][0].update(arg={"as_code": "exit()"}),
     "a program": lambda g: g["nodes"][0].update(target="os.system"),
     "another operator": lambda g: g["nodes"][0].update(target="torch.ops.aten.matmul.default"),
-    "a strange stride": lambda g: g["nodes"][0]["inputs"].append({"name": "stride", "arg": {"as_ints": [0, 1 << 62]}}),
-    "a huge padding": lambda g: g["nodes"][0]["inputs"].append({"name": "padding", "arg": {"as_ints": [1 << 40, 1]}}),
-    "a huge number": lambda g: g["nodes"][0]["inputs"].append({"name": "groups", "arg": {"as_int": 10**40}}),
+    "a strange stride": lambda g: g["nodes"][0]["inputs"].append(
+        {"name": "stride", "arg": {"as_ints": [0, 1 << 62]}}
+    ),
+    "a huge padding": lambda g: g["nodes"][0]["inputs"].append(
+        {"name": "padding", "arg": {"as_ints": [1 << 40, 1]}}
+    ),
+    "a huge number": lambda g: g["nodes"][0]["inputs"].append(
+        {"name": "groups", "arg": {"as_int": 10**40}}
+    ),
     "no groups": lambda g: g["nodes"][0]["inputs"].append({"name": "groups", "arg": {"as_int": 0}}),
-    "an unknown argument": lambda g: g["nodes"][0]["inputs"].append({"name": "call", "arg": {"as_int": 1}}),
+    "an unknown argument": lambda g: g["nodes"][0]["inputs"].append(
+        {"name": "call", "arg": {"as_int": 1}}
+    ),
     "an open input": lambda g: g["tensor_values"]["input"].update(sizes=[{"as_expr": {}}] * 4),
     "no type": lambda g: g["tensor_values"].clear(),
-    "an input without bounds": lambda g: g["tensor_values"]["input"].update(sizes=[{"as_int": 1 << 50}] * 4),
+    "an input without bounds": lambda g: g["tensor_values"]["input"].update(
+        sizes=[{"as_int": 1 << 50}] * 4
+    ),
 }
 
 
@@ -197,7 +234,10 @@ def test_graphs_that_make_no_sense_are_refused(what):
 def one_node(target: str, **arguments: Any) -> bytes:
     def change(graph: Any) -> None:
         x = {"name": "self", "arg": {"as_tensor": {"name": "input"}}, "kind": 1}
-        node = graph["nodes"][0] | {"target": f"torch.ops.aten.{target}", "outputs": graph["nodes"][-1]["outputs"]}
+        node = graph["nodes"][0] | {
+            "target": f"torch.ops.aten.{target}",
+            "outputs": graph["nodes"][-1]["outputs"],
+        }
         given = [{"name": k, "arg": v, "kind": 1} for k, v in arguments.items()]
         graph["nodes"] = [node | {"inputs": [x, *given] if target != "full.default" else given}]
 
@@ -212,7 +252,11 @@ def one_node(target: str, **arguments: Any) -> bytes:
         one_node("constant_pad_nd.default", pad={"as_ints": [1 << 40, 1 << 40]}),
         one_node("adaptive_avg_pool2d.default", output_size={"as_ints": [1 << 30, 1]}),
         one_node("split.Tensor", split_size={"as_int": 0}),
-        one_node("upsample_nearest2d.vec", output_size={"as_ints": [1 << 30] * 2}, scale_factors={"as_none": True}),
+        one_node(
+            "upsample_nearest2d.vec",
+            output_size={"as_ints": [1 << 30] * 2},
+            scale_factors={"as_none": True},
+        ),
         one_node("permute.default", dims={"as_ints": [0, 0, 1, 2]}),
         one_node("select.int", dim={"as_int": 9}, index={"as_int": 0}),
         one_node("chunk.default", chunks={"as_int": -3}),
@@ -251,12 +295,17 @@ def test_a_weight_of_stride_zero_takes_no_more_memory_than_is_allowed(monkeypatc
     for entry in document["config"].values():
         entry["tensor_meta"] |= {"sizes": [{"as_int": 1 << 27}], "strides": [{"as_int": 0}]}
     refused(
-        packed(entries() | {named("weights_config.json"): json.dumps(document).encode()}), "more memory than is allowed"
+        packed(entries() | {named("weights_config.json"): json.dumps(document).encode()}),
+        "more memory than is allowed",
     )
 
 
 def test_limits_on_bytes_entries_and_nodes(monkeypatch):
-    for place, name, value in ((model, "MAX_NODES", 3), (archive, "MAX_ENTRIES", 3), (reading, "MAX_MEMORY", 200)):
+    for place, name, value in (
+        (model, "MAX_NODES", 3),
+        (archive, "MAX_ENTRIES", 3),
+        (reading, "MAX_MEMORY", 200),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, value)
             refused(DATA)
@@ -314,12 +363,22 @@ def test_any_change_of_bytes_is_harmless(data):
 
 
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=5), st.just([]), st.just({})
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(),
+    st.text(max_size=5),
+    st.just([]),
+    st.just({}),
 )
 
 
 @max_examples(100, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(["model.json", "weights_config.json", "constants_config.json"]), st.randoms(), LEAVES)
+@given(
+    st.sampled_from(["model.json", "weights_config.json", "constants_config.json"]),
+    st.randoms(),
+    LEAVES,
+)
 def test_any_change_of_the_json_is_harmless(end, random, leaf):
     document = json.loads(entries()[named(end)])
     at: Any = document

@@ -19,7 +19,17 @@ from .modules import agrees, close, exported, loaded, read, saved, words
 
 
 @pytest.mark.parametrize(
-    "example", [(5,), (1, 5), torch.zeros(5), torch.zeros(1, 5), torch.randn(7, 5), np.ones(5), np.ones((3, 5)), [5]]
+    "example",
+    [
+        (5,),
+        (1, 5),
+        torch.zeros(5),
+        torch.zeros(1, 5),
+        torch.randn(7, 5),
+        np.ones(5),
+        np.ones((3, 5)),
+        [5],
+    ],
 )
 def test_an_example_is_one_input_or_a_batch_or_a_shape(example):
     assert loaded(mlp(5, 4, 2), example).input_shape == (5,)
@@ -75,7 +85,9 @@ def test_weights_of_every_precision_keep_their_values(dtype):
     module = mlp(3, 4, 2).to(dtype)
     net = ft.load(exported(module, torch.zeros(1, 3, dtype=dtype)))
     assert isinstance(net, ft.Network) and net.description is not None
-    assert np.array_equal(net.description.layers[0].weight, next(module.parameters()).detach().double().numpy())
+    assert np.array_equal(
+        net.description.layers[0].weight, next(module.parameters()).detach().double().numpy()
+    )
 
 
 def test_weights_that_lie_strangely_in_memory():
@@ -136,7 +148,11 @@ def test_a_chain_of_dense_layers_is_a_list_of_layers(activation, word):
     module = mlp(4, 5, 3, 2, activation=activation)
     program = exported(module, torch.zeros(1, 4))
     x = torch.randn(1, 4)
-    levels = (program, program.run_decompositions()) if word in ("leaky-relu", "silu", "square") else (program,)
+    levels = (
+        (program, program.run_decompositions())
+        if word in ("leaky-relu", "silu", "square")
+        else (program,)
+    )
     for level in levels:
         net = ft.load(level)
         assert isinstance(net, ft.Network) and net.description is not None
@@ -199,7 +215,10 @@ def _input(x):
 @pytest.mark.parametrize("function", [_twice, _input])
 def test_later_readers_see_what_was_written(function):
     program = exported(Shape(function), torch.zeros(1, 4))
-    assert any("_.default" in str(node.target) or "_.Tensor" in str(node.target) for node in program.graph.nodes)
+    assert any(
+        "_.default" in str(node.target) or "_.Tensor" in str(node.target)
+        for node in program.graph.nodes
+    )
     agrees(Shape(function), torch.randn(2, 4), 1e-5)
 
 
@@ -225,7 +244,9 @@ def test_an_operator_without_a_rule_is_named_with_its_node_and_where_to_stop():
     module = nn.Sequential(nn.Linear(4, 4), Shape(lambda x: torch.special.i0e(torch.relu(x))))
     with pytest.raises(SubjectError) as caught:
         ft.load(module, (4,))
-    assert all(word in str(caught.value) for word in ("special_i0e", "until='relu'", "--until relu"))
+    assert all(
+        word in str(caught.value) for word in ("special_i0e", "until='relu'", "--until relu")
+    )
     assert loaded(module, (4,), until="relu").output_shape == (4,)
 
 
@@ -242,7 +263,9 @@ def test_randomness_and_training_are_refused():
         ft.load(Shape(lambda x: x + torch.rand(3)), torch.ones(1, 3))
     with pytest.raises(SubjectError, match="training mode is random"):
         ft.load(Shape(lambda x: F.dropout(x, 0.5, True)), torch.ones(1, 3))
-    trained = torch.export.export(nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).train(), (torch.ones(4, 3),))
+    trained = torch.export.export(
+        nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).train(), (torch.ones(4, 3),)
+    )
     with pytest.raises(SubjectError, match="training mode"):
         ft.load(trained)
 
@@ -279,7 +302,9 @@ def test_several_inputs_of_an_exported_program_are_one_vector():
 
 
 def test_open_lengths_are_computed_with():
-    half = lambda x: x.reshape(x.shape[0], x.shape[1] * x.shape[2] // 2, 2) + x.shape[1] % 3 + x.shape[1] ** 2
+    half = lambda x: (
+        x.reshape(x.shape[0], x.shape[1] * x.shape[2] // 2, 2) + x.shape[1] % 3 + x.shape[1] ** 2
+    )
     dims = {0: torch.export.Dim("batch"), 1: 2 * torch.export.Dim("pairs", min=1, max=50)}
     program = torch.export.export(Shape(half), (torch.randn(3, 4, 5),), dynamic_shapes=({**dims},))
     x = torch.randn(1, 6, 5)

@@ -40,7 +40,9 @@ NETWORKS = {
     "encoder layer": (lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), (6, 8)),
     "encoder": (encoder, (6, 8)),
     "groups": (
-        lambda: nn.Sequential(nn.Conv1d(2, 4, 3), nn.GroupNorm(2, 4), nn.SiLU(), nn.AdaptiveMaxPool1d(2)),
+        lambda: nn.Sequential(
+            nn.Conv1d(2, 4, 3), nn.GroupNorm(2, 4), nn.SiLU(), nn.AdaptiveMaxPool1d(2)
+        ),
         (2, 9),
     ),
 }
@@ -58,15 +60,27 @@ def test_networks_agree_on_random_inputs(name, dtype, rtol):
 
 @pytest.mark.filterwarnings("ignore:The tensor attributes")
 @pytest.mark.parametrize("kind", words("LSTM GRU RNN"))
-@pytest.mark.parametrize("how", [{}, {"num_layers": 2, "bidirectional": True, "batch_first": True}, {"bias": False}])
+@pytest.mark.parametrize(
+    "how", [{}, {"num_layers": 2, "bidirectional": True, "batch_first": True}, {"bias": False}]
+)
 def test_recurrent_networks_agree(kind, how):
     module = Recurrent(getattr(nn, kind), **how).double()
-    x = torch.randn(5, 1, 3, dtype=torch.float64) if "batch_first" not in how else torch.randn(1, 5, 3).double()
+    x = (
+        torch.randn(5, 1, 3, dtype=torch.float64)
+        if "batch_first" not in how
+        else torch.randn(1, 5, 3).double()
+    )
     with torch.no_grad():
         expected = module(x)
     program = exported(module, x)
-    for level in (program, program.run_decompositions()) if kind == "GRU" and not how else (program,):
-        close(ours(import_program(read(level).until(None), tuple(x.shape)), x), expected.numpy(), 1e-10)
+    for level in (
+        (program, program.run_decompositions()) if kind == "GRU" and not how else (program,)
+    ):
+        close(
+            ours(import_program(read(level).until(None), tuple(x.shape)), x),
+            expected.numpy(),
+            1e-10,
+        )
 
 
 def test_a_plain_recurrent_network_with_relu_agrees():

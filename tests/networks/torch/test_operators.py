@@ -46,7 +46,9 @@ def _unsettle(module: nn.Module) -> None:
 def rule(name: str, x: torch.Tensor, **arguments: Any) -> np.ndarray:
     found = {k: v.numpy() if isinstance(v, torch.Tensor) else v for k, v in arguments.items()}
     with jax.enable_x64(True):
-        return np.asarray(RULES[name](Call(Node(name, ("x",), ("y",), {}), [x.numpy()]), x.numpy(), **found))
+        return np.asarray(
+            RULES[name](Call(Node(name, ("x",), ("y",), {}), [x.numpy()]), x.numpy(), **found)
+        )
 
 
 PAIR = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -54,23 +56,50 @@ LESS = st.tuples(st.integers(0, 2), st.integers(0, 2))
 
 
 @max_examples(6)
-@given(st.tuples(st.integers(5, 8), st.integers(5, 8)), PAIR, PAIR, LESS, PAIR, st.sampled_from([1, 2, 4]))
-def test_convolutions_of_any_size_stride_padding_dilation_and_groups(size, kernel, stride, padding, dilation, groups):
+@given(
+    st.tuples(st.integers(5, 8), st.integers(5, 8)),
+    PAIR,
+    PAIR,
+    LESS,
+    PAIR,
+    st.sampled_from([1, 2, 4]),
+)
+def test_convolutions_of_any_size_stride_padding_dilation_and_groups(
+    size, kernel, stride, padding, dilation, groups
+):
     x = normal(1, 4, *size)
     weight = normal(4, 4 // groups, *kernel)
     bias = normal(4)
-    how = {"weight": weight, "bias": bias, "stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    how = {
+        "weight": weight,
+        "bias": bias,
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "groups": groups,
+    }
     fits = all(n + 2 * p > d * (k - 1) for n, p, d, k in zip(size, padding, dilation, kernel))
     if fits:
         close(rule("conv2d", x, **how), F.conv2d(x, *how.values()), 1e-10)
     how |= {"output_padding": tuple(min(1, max(s, d) - 1) for s, d in zip(stride, dilation))}
-    y = F.conv_transpose2d(x, weight, bias, stride, padding, how["output_padding"], groups, dilation)  # type: ignore[arg-type]
+    y = F.conv_transpose2d(
+        x, weight, bias, stride, padding, how["output_padding"], groups, dilation
+    )  # type: ignore[arg-type]
     close(rule("conv_transpose2d", x, **how), y, 1e-10)
 
 
 @max_examples(6)
-@given(st.tuples(st.integers(5, 8), st.integers(5, 8)), PAIR, PAIR, LESS, st.sampled_from([1, 2]), st.booleans())
-def test_pools_of_any_size_stride_padding_and_dilation(size, kernel, stride, padding, dilation, ceil):
+@given(
+    st.tuples(st.integers(5, 8), st.integers(5, 8)),
+    PAIR,
+    PAIR,
+    LESS,
+    st.sampled_from([1, 2]),
+    st.booleans(),
+)
+def test_pools_of_any_size_stride_padding_and_dilation(
+    size, kernel, stride, padding, dilation, ceil
+):
     x = normal(1, 2, *size)
     half = tuple(min(p, k // 2) for p, k in zip(padding, kernel))
     how = {"kernel_size": kernel, "stride": stride, "padding": half, "ceil_mode": ceil}
@@ -79,7 +108,9 @@ def test_pools_of_any_size_stride_padding_and_dilation(size, kernel, stride, pad
     for count in (True, False):
         mean = F.avg_pool2d(x, kernel, stride, half, ceil, count_include_pad=count)
         close(rule("avg_pool2d", x, count_include_pad=count, **how), mean, 1e-10)
-    close(rule("adaptive_avg_pool2d", x, output_size=kernel), F.adaptive_avg_pool2d(x, kernel), 1e-10)
+    close(
+        rule("adaptive_avg_pool2d", x, output_size=kernel), F.adaptive_avg_pool2d(x, kernel), 1e-10
+    )
 
 
 # ---- the table itself ------------------------------------------------------------------------------------------------

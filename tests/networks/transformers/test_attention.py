@@ -30,7 +30,9 @@ def test_a_layer_is_its_definition(n, d, heads, keys):
     layer = Projections.normal(rng, heads, d, keys)
     x = rng.normal(size=(n, d))
     with jax.enable_x64(True):
-        np.testing.assert_allclose(jax.jit(self_attention)(layer, x), by_loops(layer, x), rtol=1e-12)
+        np.testing.assert_allclose(
+            jax.jit(self_attention)(layer, x), by_loops(layer, x), rtol=1e-12
+        )
 
 
 def test_the_jacobian_in_closed_form_is_that_of_central_differences():
@@ -51,9 +53,13 @@ def test_masked_attention_is_that_of_torch():
     rng = np.random.default_rng(1)
     q, k, v = rng.normal(size=(3, 2, 6, 4))
     mask = np.tri(6, dtype=bool)
-    theirs = torch.nn.functional.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), is_causal=True)
+    theirs = torch.nn.functional.scaled_dot_product_attention(
+        *map(torch.tensor, (q, k, v)), is_causal=True
+    )
     with jax.enable_x64(True):
-        np.testing.assert_allclose(jax.jit(attend)(q, k, v, mask), theirs.numpy(), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            jax.jit(attend)(q, k, v, mask), theirs.numpy(), rtol=1e-12, atol=1e-14
+        )
 
 
 def test_with_a_causal_mask_the_first_token_sees_itself_alone():
@@ -73,7 +79,8 @@ def test_attention_by_position_alone_is_a_convolution(offsets, n):
     x = rng.normal(size=(n, 3))
     padded = np.zeros((n, 2, 3))
     padded[:offsets] = kernel
-    waves = np.einsum("kab,kb->ka", np.conj(np.fft.fft(padded, axis=0)), np.fft.fft(x, axis=0))  # correlation theorem
+    # correlation theorem
+    waves = np.einsum("kab,kb->ka", np.conj(np.fft.fft(padded, axis=0)), np.fft.fft(x, axis=0))
     with jax.enable_x64(True):
         found = cyclic_convolution_as_attention(kernel, x)
     np.testing.assert_allclose(found, np.fft.ifft(waves, axis=0).real, atol=1e-12)

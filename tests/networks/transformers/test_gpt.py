@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 
 from ftheta.logic import SubjectError, UsageError
-from ftheta.networks.transformers import GPT1, Gpt, Tokeniser, block_parameters, layer_norm, next_token_loss, text
+from ftheta.networks.transformers import (
+    GPT1,
+    Gpt,
+    Tokeniser,
+    block_parameters,
+    layer_norm,
+    next_token_loss,
+    text,
+)
 from ftheta.networks.transformers.gpt import frequencies_loss
 
 SMALL = Gpt(vocabulary=11, context=7, width=12, heads=3, layers=2)
@@ -30,7 +38,9 @@ def test_layer_norm_is_that_of_torch():
     x = rng.normal(size=(5, 8))
     gain = rng.normal(size=8)
     bias = rng.normal(size=8)
-    theirs = torch.nn.functional.layer_norm(torch.tensor(x), (8,), torch.tensor(gain), torch.tensor(bias))
+    theirs = torch.nn.functional.layer_norm(
+        torch.tensor(x), (8,), torch.tensor(gain), torch.tensor(bias)
+    )
     with jax.enable_x64(True):
         np.testing.assert_allclose(layer_norm(x, gain, bias), theirs.numpy(), rtol=1e-12)
 
@@ -58,11 +68,17 @@ def test_the_model_is_a_stack_of_torch_encoder_layers():
             for theirs, ours in ((layer.norm1, "attention norm"), (layer.norm2, "mlp norm")):
                 theirs.weight.copy_(p[ours]["gain"])
                 theirs.bias.copy_(p[ours]["bias"])
-        x = layer(x, src_mask=torch.nn.Transformer.generate_square_subsequent_mask(7, dtype=torch.float64))
-    last = torch.nn.functional.layer_norm(x[0], (12,), *(torch.tensor(params["norm"][n]) for n in ("gain", "bias")))
+        x = layer(
+            x, src_mask=torch.nn.Transformer.generate_square_subsequent_mask(7, dtype=torch.float64)
+        )
+    last = torch.nn.functional.layer_norm(
+        x[0], (12,), *(torch.tensor(params["norm"][n]) for n in ("gain", "bias"))
+    )
     scores = (last @ torch.tensor(params["tokens"]).T).detach().numpy()
     with jax.enable_x64(True):
-        np.testing.assert_allclose(jax.jit(SMALL.apply)(params, numbers), scores, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(
+            jax.jit(SMALL.apply)(params, numbers), scores, rtol=1e-9, atol=1e-11
+        )
 
 
 def test_the_loss_is_that_of_torch():
@@ -111,8 +127,12 @@ def test_sampling_follows_the_scores():
     likeliest = SMALL.sample(params, [1, 2], 9, np.random.default_rng(0), temperature=0.0)
     scores = jax.jit(SMALL.apply)
     for k in range(7, len(likeliest)):
-        assert likeliest[k] == int(np.asarray(scores(params, np.array(likeliest[k - 7 : k])))[-1].argmax())
-    assert likeliest[2] == int(np.asarray(scores(params, np.array([1, 2, 9, 9, 9, 9, 9])))[1].argmax())
+        assert likeliest[k] == int(
+            np.asarray(scores(params, np.array(likeliest[k - 7 : k])))[-1].argmax()
+        )
+    assert likeliest[2] == int(
+        np.asarray(scores(params, np.array([1, 2, 9, 9, 9, 9, 9])))[1].argmax()
+    )
     drawn = [SMALL.sample(params, [1], 3, np.random.default_rng(s)) for s in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 

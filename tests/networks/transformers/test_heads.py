@@ -90,7 +90,9 @@ def test_attention_of_jax_and_of_equinox_is_found():
     assert attention.softmax and [A.shape for A, _, _ in attention.at(tokens())] == [(4, N, N)]
     np.testing.assert_allclose(attention.at(tokens())[0][0].sum(-1), 1, rtol=1e-6)
     split = lambda x: x.reshape(N, 2, D // 2)
-    of_jax = found_in(lambda p, x: jax.nn.dot_product_attention(split(x * p), split(x), split(x)), np.ones(D))
+    of_jax = found_in(
+        lambda p, x: jax.nn.dot_product_attention(split(x * p), split(x), split(x)), np.ones(D)
+    )
     assert of_jax.softmax and of_jax.at(tokens())[0][0].shape == (2, N, N)
 
 

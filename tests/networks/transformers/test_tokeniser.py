@@ -29,7 +29,9 @@ def test_every_text_comes_back(words, merges):
 @given(st.integers(0, 80))
 def test_more_merges_never_make_a_text_longer(merges):
     poem = text("hugo")
-    assert len(Tokeniser.learn(poem, merges + 1).encode(poem)) <= len(Tokeniser.learn(poem, merges).encode(poem))
+    assert len(Tokeniser.learn(poem, merges + 1).encode(poem)) <= len(
+        Tokeniser.learn(poem, merges).encode(poem)
+    )
 
 
 def test_pieces_never_cross_the_end_of_a_word():

@@ -8,8 +8,18 @@ from hypothesis import strategies as st
 from ftheta.certify.low_rank import decompose
 from ftheta.logic import Basis, Converges, Verdict
 from ftheta.theorems.architectures.autoencoder_svd_rom import autoencoder_claims, second_minimiser
-from ftheta.theorems.architectures.autoencoder_svd_rom.best_rank import competitors, dual_bound, loss, sine, weyl_excess
-from ftheta.theorems.architectures.autoencoder_svd_rom.training import critical_gradient, train, way_down
+from ftheta.theorems.architectures.autoencoder_svd_rom.best_rank import (
+    competitors,
+    dual_bound,
+    loss,
+    sine,
+    weyl_excess,
+)
+from ftheta.theorems.architectures.autoencoder_svd_rom.training import (
+    critical_gradient,
+    train,
+    way_down,
+)
 from ftheta.theorems.snapshots import SNAPSHOTS, snapshots
 
 shapes = st.tuples(st.integers(2, 12), st.integers(2, 12))
@@ -49,7 +59,9 @@ def test_more_rows_than_columns_change_neither_singular_values_nor_losses(shape,
     X = matrix(shape, seed)
     found = decompose(X)
     assert found.sigma == pytest.approx(np.linalg.svd(X, compute_uv=False), abs=1e-12)
-    assert loss(X, found.V[:, :1]) == pytest.approx(loss(found.X, found.V[:, :1]), rel=1e-10, abs=1e-12)
+    assert loss(X, found.V[:, :1]) == pytest.approx(
+        loss(found.X, found.V[:, :1]), rel=1e-10, abs=1e-12
+    )
 
 
 def test_rivals_have_rank_r_and_obey_weyl():
@@ -125,7 +137,12 @@ def test_the_gradient_is_that_of_the_loss_of_encoder_and_decoder():
 
 def test_a_tie_has_a_second_minimiser_in_integers_and_a_gap_has_none():
     tied = second_minimiser(decompose(np.diag([3.0, 2.0, 2.0, 1.0])), 2)
-    assert tied is not None and tied.left.basis is Basis.EXACT and tied.left.lo == 1 and "loss 5 and 5" in tied.how
+    assert (
+        tied is not None
+        and tied.left.basis is Basis.EXACT
+        and tied.left.lo == 1
+        and "loss 5 and 5" in tied.how
+    )
     assert second_minimiser(decompose(np.diag([3.0, 2.0, 1.0])), 2) is None
 
 

@@ -48,7 +48,9 @@ def test_more_columns_than_coordinates_leave_the_rest_outside():
     X = np.random.default_rng(1).normal(size=(120, 100))
     found = coordinates(X)
     assert found.y.shape[1] == 64
-    assert np.allclose((found.y**2).sum(1) + found.outside, ((X - found.mean) ** 2).sum(1) / found.unit**2)
+    assert np.allclose(
+        (found.y**2).sum(1) + found.outside, ((X - found.mean) ** 2).sum(1) / found.unit**2
+    )
 
 
 def test_training_starts_at_the_linear_code():
@@ -72,7 +74,8 @@ def test_two_numbers_that_bend_hold_a_ring_better_than_two_that_do_not():
 
 def test_what_training_makes_worse_is_not_kept():
     rows = coordinates(RING)
-    output = np.stack([0 * rows.y, np.where(np.arange(rows.y.shape[1]) < 3, rows.y, 0.0)])  # worse, and better
+    # worse, and better
+    output = np.stack([0 * rows.y, np.where(np.arange(rows.y.shape[1]) < 3, rows.y, 0.0)])
     found = Codes(rows, Shape((1, 2), 4, rows.spread), np.zeros((2, 32, 2)), output)
     assert np.array_equal(found.errors[0], rows.linear_errors(1))
     assert np.allclose(found.errors[1], rows.linear_errors(3))
@@ -89,12 +92,18 @@ def test_the_singular_values_of_rotations_are_fourier_coefficients(u, r):
 
 
 def test_rows_that_are_no_rotations_have_no_fourier_tail():
-    assert fourier_tail(np.eye(4)[[0, 2, 1, 3]], 1) is None and fourier_tail(np.ones((2, 3)), 1) is None
+    assert (
+        fourier_tail(np.eye(4)[[0, 2, 1, 3]], 1) is None
+        and fourier_tail(np.ones((2, 3)), 1) is None
+    )
 
 
 def test_one_number_remembers_rows_exactly_and_knows_nothing_of_others():
     assert one_number_claim(RING, np.random.default_rng(0)).judge().verdict is Verdict.PROVED
-    assert one_number_claim(np.ones((4, 3)), np.random.default_rng(0)).judge().verdict is Verdict.PROVED
+    assert (
+        one_number_claim(np.ones((4, 3)), np.random.default_rng(0)).judge().verdict
+        is Verdict.PROVED
+    )
     found = coordinates(RING)
     assert memory_error(found, np.random.default_rng(0)) > linear_share(found, 2)
 
@@ -102,11 +111,21 @@ def test_one_number_remembers_rows_exactly_and_knows_nothing_of_others():
 def test_a_users_images_are_coded():
     t = np.linspace(0, np.pi, 24)
     grid = np.linspace(-1, 1, 6)
-    images = np.exp(-4 * ((grid[:, None] - np.cos(t)[:, None, None]) ** 2 + (grid - np.sin(t)[:, None, None]) ** 2))
-    result = ft.check("autoencoder-svd-rom-deep", ft.Dataset("a spot on an arc", images), rank=1, steps=200)
+    images = np.exp(
+        -4
+        * ((grid[:, None] - np.cos(t)[:, None, None]) ** 2 + (grid - np.sin(t)[:, None, None]) ** 2)
+    )
+    result = ft.check(
+        "autoencoder-svd-rom-deep", ft.Dataset("a spot on an arc", images), rank=1, steps=200
+    )
     assert result.verdict is Verdict.CONSISTENT
-    assert result.numbers["lost by the trained code"].middle < result.numbers["lost by the best linear code"].middle
+    assert (
+        result.numbers["lost by the trained code"].middle
+        < result.numbers["lost by the best linear code"].middle
+    )
     huge = first_rows(1e200 * images)
-    assert np.allclose(coordinates(huge).linear_errors(1), coordinates(first_rows(images)).linear_errors(1))
+    assert np.allclose(
+        coordinates(huge).linear_errors(1), coordinates(first_rows(images)).linear_errors(1)
+    )
     flat = ft.Dataset("a line", np.outer(np.arange(12.0), np.ones(5)))
     assert ft.check("autoencoder-svd-rom-deep", flat, rank=1).verdict is Verdict.INAPPLICABLE

@@ -45,7 +45,9 @@ def test_the_values_of_the_catalogue():
     both = cycle(6).union(cycle(3).union(cycle(3)))
     assert weisfeiler_leman(both)[-1].max() == 0
     assert (cycle(6).triangles, cycle(3).union(cycle(3)).triangles) == (0, 2)
-    assert np.allclose(gcn_matrix(path(2)), 0.5) and {v for row in normalised_entries(path(2)) for v in row} == {1 / 4}
+    assert np.allclose(gcn_matrix(path(2)), 0.5) and {
+        v for row in normalised_entries(path(2)) for v in row
+    } == {1 / 4}
 
 
 @max_examples(40)
@@ -65,7 +67,9 @@ def test_colours_are_finer_than_no_symmetry_and_coarser_than_orbits(graph, seed)
 @given(random_graphs())
 def test_the_colours_are_those_of_networkx(graph):
     nx = pytest.importorskip("networkx")
-    peer = nx.weisfeiler_lehman_subgraph_hashes(nx.from_numpy_array(graph.edges), iterations=len(graph))
+    peer = nx.weisfeiler_lehman_subgraph_hashes(
+        nx.from_numpy_array(graph.edges), iterations=len(graph)
+    )
     last = [peer[i][-1] for i in range(len(graph))]
     ours = weisfeiler_leman(graph)[-1].tolist()
     assert split_pairs(np.array(ours), last) == 0 and len(set(last)) == len(set(ours))
@@ -109,7 +113,9 @@ def test_edges_that_do_not_fit_the_nodes_are_refused():
     with pytest.raises(SubjectError, match="no node"):
         Graph.of(3, [(0, 3)])
     with pytest.raises(SubjectError):
-        ft.check("gnn-message-passing", ft.Dataset("labels only", np.zeros((3, 2)), np.array([0, 1, 0])))
+        ft.check(
+            "gnn-message-passing", ft.Dataset("labels only", np.zeros((3, 2)), np.array([0, 1, 0]))
+        )
 
 
 def test_antisymmetric_messages_conserve_momentum_and_others_do_not():
@@ -148,7 +154,9 @@ def test_interpolation_errors_tend_to_their_constants():
     u = InteriorLayer(10.0)
     n = 400
     for mesh, power in ((np.linspace(0, 1, n + 1), 2.0), (equidistribute(u, n), 0.4)):
-        assert n**2 * np.sqrt(120) * interpolation_error(u, mesh) == pytest.approx(bend_norm(u, power), rel=0.02)
+        assert n**2 * np.sqrt(120) * interpolation_error(u, mesh) == pytest.approx(
+            bend_norm(u, power), rel=0.02
+        )
 
 
 def test_a_users_graph_is_coloured():

@@ -28,4 +28,6 @@ def test_every_link_is_an_item_of_the_catalogue_and_runs():
 
 def test_table_and_chart_have_one_row_per_event():
     years = tuple(float(e.year) for e in EVENTS)
-    assert len(timeline_table(EVENTS).rows) == len(timeline_chart(EVENTS, years).series) == len(EVENTS)
+    assert (
+        len(timeline_table(EVENTS).rows) == len(timeline_chart(EVENTS, years).series) == len(EVENTS)
+    )

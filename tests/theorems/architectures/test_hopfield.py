@@ -29,7 +29,9 @@ from ftheta.theorems.architectures.hopfield.memory import (
 
 from ...thoroughness import max_examples
 
-patterns = arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 9)), elements=st.sampled_from([-1.0, 1.0]))
+patterns = arrays(
+    float, st.tuples(st.integers(1, 4), st.integers(2, 9)), elements=st.sampled_from([-1.0, 1.0])
+)
 
 
 def test_the_energies_of_the_catalogue():
@@ -71,7 +73,9 @@ def test_little_cross_talk_makes_both_signs_of_a_pattern_fixed(xi):
 def test_the_law_of_unstable_bits_is_that_of_all_patterns():
     for p, N in ((2, 3), (3, 3), (2, 4)):
         seen = [
-            unstable_bits(hebb(np.array(bits).reshape(p, N)), np.array(bits, float).reshape(p, N)).sum()
+            unstable_bits(
+                hebb(np.array(bits).reshape(p, N)), np.array(bits, float).reshape(p, N)
+            ).sum()
             for bits in product([-1.0, 1.0], repeat=p * N)
         ]
         assert np.mean(seen) / (p * N) == pytest.approx(exact_bit_error(p, N), abs=1e-12)

@@ -14,7 +14,11 @@ from sklearn.svm import SVC
 import ftheta as ft
 from ftheta.logic import UsageError, Verdict
 from ftheta.risks.separation import products
-from ftheta.theorems.architectures.perceptron_xor.perceptron import exact_margin, perceptron, square_radius
+from ftheta.theorems.architectures.perceptron_xor.perceptron import (
+    exact_margin,
+    perceptron,
+    square_radius,
+)
 from ftheta.theorems.architectures.perceptron_xor.threshold_functions import (
     cube,
     not_excluded_by_pairs,
@@ -102,7 +106,9 @@ def test_threshold_functions_are_those_of_a_linear_program(bits):
     found = []
     for labels in product([0, 1], repeat=2**bits):
         z = np.where(labels, 1.0, -1.0)[:, None] * points
-        if linprog(np.zeros(bits + 1), -z, -np.ones(len(z)), bounds=[(None, None)] * (bits + 1)).success:
+        if linprog(
+            np.zeros(bits + 1), -z, -np.ones(len(z)), bounds=[(None, None)] * (bits + 1)
+        ).success:
             found.append(sum(b << i for i, b in enumerate(labels)))
     assert sorted(found) == shown_by_weights(bits).tolist() == not_excluded_by_pairs(bits).tolist()
 

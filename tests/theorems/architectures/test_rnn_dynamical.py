@@ -57,7 +57,9 @@ def test_the_gradient_through_time_is_pytorchs():
         loss = loss + ((h - y) ** 2).sum() / 2
     loss.backward()
     theirs = np.concatenate([W.grad.numpy().ravel(), b.grad.numpy()])
-    assert np.allclose(ours, theirs, rtol=1e-10) and np.allclose(cell.unrolled_gradient(states[0], xs, aims), theirs)
+    assert np.allclose(ours, theirs, rtol=1e-10) and np.allclose(
+        cell.unrolled_gradient(states[0], xs, aims), theirs
+    )
 
 
 def test_lagged_norms_of_a_linear_network_are_powers():

@@ -37,11 +37,17 @@ def test_rule_formula_and_layers_agree_on_the_sides_that_can_be_pooled(depth):
     accepted = []
     for side in range(12 * 2**depth, 16 * 2**depth):
         try:
-            assert unpadded_side(side, depth) == formula_side(side, depth) == unpadded(side, depth).shapes[-1][-1]
+            assert (
+                unpadded_side(side, depth)
+                == formula_side(side, depth)
+                == unpadded(side, depth).shapes[-1][-1]
+            )
             accepted.append(side)
         except UsageError:
             continue
-    assert accepted == [s for s in range(12 * 2**depth, 16 * 2**depth) if s % 2**depth == valid_rest(depth)]
+    assert accepted == [
+        s for s in range(12 * 2**depth, 16 * 2**depth) if s % 2**depth == valid_rest(depth)
+    ]
 
 
 def test_odd_images_are_refused_with_a_size_that_would_do():
@@ -64,7 +70,8 @@ def test_without_skips_the_top_has_half_as_many_channels_to_read():
     with_skips = padded_unet(8, 1, 4)
     without = padded_unet(8, 1, 4, skips=False)
     assert with_skips.shapes[-1] == without.shapes[-1] == (1, 8, 8)
-    assert with_skips.parameters - without.parameters == 4 * 4 * 9  # of the convolution that reads the skip
+    # of the convolution that reads the skip
+    assert with_skips.parameters - without.parameters == 4 * 4 * 9
 
 
 # -- networks that are given ------------------------------------------------------------------------------------------
@@ -79,17 +86,28 @@ def test_the_skips_of_a_network_are_its_concatenations_of_images_and_not_those_o
 
 @pytest.mark.parametrize("channels", [1, 3])
 def test_a_network_of_ones_own_is_trained_on_as_a_denoiser(channels):
-    layers = (Conv(kernel=3, padding=1, channels=4), ReLU(), Conv(kernel=3, padding=1, channels=channels))
+    layers = (
+        Conv(kernel=3, padding=1, channels=4),
+        ReLU(),
+        Conv(kernel=3, padding=1, channels=channels),
+    )
     stack = Stack("two convolutions", layers, (channels, 8, 8))
-    net = ft.Network(stack.name, stack.apply, stack.initial(np.random.default_rng(0)), stack.input_shape)
+    net = ft.Network(
+        stack.name, stack.apply, stack.initial(np.random.default_rng(0)), stack.input_shape
+    )
     result = ft.check("unet", net, steps=60)
     assert result.numbers["skips"].hi == 0 and result.numbers["parameters"].hi == stack.parameters
-    assert result.numbers["error of the denoised images"].middle < result.numbers["error as it is"].middle
+    assert (
+        result.numbers["error of the denoised images"].middle
+        < result.numbers["error as it is"].middle
+    )
     assert result.verdict is not Verdict.REFUTED
 
 
 def test_a_network_that_changes_the_size_is_told_so():
     stack = Stack("smaller", (Conv(kernel=3, channels=1),), (1, 8, 8))
-    net = ft.Network(stack.name, stack.apply, stack.initial(np.random.default_rng(0)), stack.input_shape)
+    net = ft.Network(
+        stack.name, stack.apply, stack.initial(np.random.default_rng(0)), stack.input_shape
+    )
     result = ft.check("unet", net)
     assert result.verdict is Verdict.INAPPLICABLE and "(1, 6, 6)" in result.checks[0].finding.note

@@ -27,7 +27,9 @@ def layer(heads: int = 2) -> Projections:
 
 def read(apply: Any, params: Any, shape: tuple[int, ...] = (N, D)) -> AttentionLayer | str:
     with jax.enable_x64(True):
-        return read_layer(attention_in(apply, params, jax.ShapeDtypeStruct(shape, np.float64)), shape)
+        return read_layer(
+            attention_in(apply, params, jax.ShapeDtypeStruct(shape, np.float64)), shape
+        )
 
 
 def test_matrices_come_back_from_a_black_box():
@@ -49,7 +51,9 @@ def test_the_velocities_are_those_of_the_network_itself():
     assert isinstance(found, AttentionLayer)
     with jax.enable_x64(True):
         y = np.asarray(jax.jit(self_attention)(params, x))
-    np.testing.assert_allclose(matrix_field(1.0, "softmax", *found.heads)(x)[0], tangent(x, y), atol=1e-8)
+    np.testing.assert_allclose(
+        matrix_field(1.0, "softmax", *found.heads)(x)[0], tangent(x, y), atol=1e-8
+    )
 
 
 def test_a_layer_of_torch_with_biases_is_read():

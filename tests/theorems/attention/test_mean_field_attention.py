@@ -32,7 +32,9 @@ def law(seed: int, d: int, scale: float = 0.3) -> Gaussian:
 @pytest.mark.parametrize("mean, variance, x", [(0.0, 1.0, 0.5), (0.7, 0.3, -2.0)])
 def test_attention_over_a_gaussian_is_the_ratio_of_two_integrals(mean, variance, x):
     density = lambda y: stats.norm.pdf(y, mean, variance**0.5)
-    moment = lambda k: integrate.quad(lambda y: np.exp(x * y) * y**k * density(y), -20, 20, epsabs=1e-13)[0]
+    moment = lambda k: integrate.quad(
+        lambda y: np.exp(x * y) * y**k * density(y), -20, 20, epsabs=1e-13
+    )[0]
     formula = UNIT.of_gaussian(Gaussian(np.array([mean]), np.array([[variance]])), np.array([[x]]))
     assert formula[0, 0] == pytest.approx(moment(1) / moment(0), rel=1e-9)
 
@@ -46,7 +48,9 @@ def test_the_quadrature_of_a_gaussian_has_the_same_attention_and_moments(d):
     np.testing.assert_allclose(found.mean, mu.mean, atol=1e-12)
     np.testing.assert_allclose(found.covariance, mu.covariance, atol=1e-12)
     x = np.random.default_rng(0).normal(size=(5, d))
-    np.testing.assert_allclose(attention.of_points(y, w, x), attention.of_gaussian(mu, x), atol=1e-6)
+    np.testing.assert_allclose(
+        attention.of_points(y, w, x), attention.of_gaussian(mu, x), atol=1e-6
+    )
 
 
 def test_attention_over_points_is_a_weighted_average():
@@ -56,7 +60,9 @@ def test_attention_over_points_is_a_weighted_average():
     x = rng.normal(size=2)
     a = Attention.build(2, 0.3, 70.0)
     weights = np.array([w[j] * np.exp(np.dot(a.M @ x, y[j])) for j in range(6)])
-    np.testing.assert_allclose(a.of_points(y, w, x[None])[0], a.V @ (weights @ y) / weights.sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        a.of_points(y, w, x[None])[0], a.V @ (weights @ y) / weights.sum(), rtol=1e-12
+    )
 
 
 def test_a_quarter_becomes_a_half_at_one_and_blows_up_at_two():
@@ -82,7 +88,11 @@ def test_residuals_have_mean_zero_under_the_law_and_not_under_another():
     other = law(4, 2)
     y = mu.draw(np.random.default_rng(0), 200_000)
     x = np.array([0.3, -0.5])
-    z = lambda about: (r := Attention.build(2, 1.0, 0.0).residuals(about, y, x)).mean(0) / r.std(0) * len(y) ** 0.5
+    z = lambda about: (
+        (r := Attention.build(2, 1.0, 0.0).residuals(about, y, x)).mean(0)
+        / r.std(0)
+        * len(y) ** 0.5
+    )
     assert np.abs(z(mu)).max() < 5 < np.abs(z(other)).max()
 
 
@@ -123,7 +133,10 @@ def test_two_flows_part_no_faster_than_their_bound(seed, d, stretch, turn):
 
 def test_normal_tokens_look_normal_and_others_do_not():
     rng = np.random.default_rng(0)
-    assert check_normality(rng.normal(size=(500, 3)) @ rng.normal(size=(3, 3))).status is Status.SAMPLED
+    assert (
+        check_normality(rng.normal(size=(500, 3)) @ rng.normal(size=(3, 3))).status
+        is Status.SAMPLED
+    )
     assert check_normality(rng.exponential(size=(500, 3))).status is Status.FAILED
 
 

@@ -52,7 +52,14 @@ def test_softmax_attention_has_all_properties():
         defect = seen.equivariance_defect(rng)
         order = equivariance_claims(seen, defect)
         formula = jacobian_claims(seen)
-        claims = (row_claim(seen), weight_claim(seen), hull_claim(seen, rng), message_claim(seen), *order, *formula)
+        claims = (
+            row_claim(seen),
+            weight_claim(seen),
+            hull_claim(seen, rng),
+            message_claim(seen),
+            *order,
+            *formula,
+        )
     assert len(order) == 1 and len(formula) == 1 and defect < 1e-12
     assert all(verdict.holds for verdict in verdicts(*claims))
 
@@ -69,7 +76,8 @@ def test_weights_that_are_dropped_without_dividing_again_are_noticed():
         seen = look(dropped, np.eye(D))
         assert seen.attention.softmax and not seen.attention.heads[0].plain
         assert verdicts(row_claim(seen)) == [Verdict.REFUTED]
-        moved = HeadsAtInputs(seen.net, seen.attention, seen.inputs + 10.0)  # the hull is far from 0, the sums are not
+        # the hull is far from 0, the sums are not
+        moved = HeadsAtInputs(seen.net, seen.attention, seen.inputs + 10.0)
         assert hull_claim(moved, np.random.default_rng(0)).judge().contradicted
 
 
@@ -135,7 +143,9 @@ def test_a_transformer_of_torch_is_looked_at_from_its_file(tmp_path, suffix, cau
     class Encoder(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            layer = torch.nn.TransformerEncoderLayer(D, 2, 2 * D, 0.0, batch_first=True, norm_first=True)
+            layer = torch.nn.TransformerEncoderLayer(
+                D, 2, 2 * D, 0.0, batch_first=True, norm_first=True
+            )
             self.inner = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
             self.mask = torch.nn.Transformer.generate_square_subsequent_mask(N) if causal else None
 
@@ -151,9 +161,14 @@ def test_a_transformer_of_torch_is_looked_at_from_its_file(tmp_path, suffix, cau
     else:
         torch.onnx.export(module, (x,), path, dynamo=False)
     net: Any = ft.load(path)
-    np.testing.assert_allclose(net(x.numpy().reshape(net.input_shape)), module(x).detach().numpy()[0], atol=1e-5)
+    np.testing.assert_allclose(
+        net(x.numpy().reshape(net.input_shape)), module(x).detach().numpy()[0], atol=1e-5
+    )
     result = run(THEOREM, net)
-    assert result.verdict is Verdict.CONSISTENT and [row[0] for row in result.tables[0].rows] == [1, 2]
+    assert result.verdict is Verdict.CONSISTENT and [row[0] for row in result.tables[0].rows] == [
+        1,
+        2,
+    ]
     assert (result.numbers["equivariance defect"].lo > 1e-3) == causal
     assert all(row[-1] == "imported" for row in result.tables[0].rows)
 
@@ -163,4 +178,10 @@ def test_a_network_of_token_numbers_is_looked_at():
     rows = Dataset("numbers", np.random.default_rng(0).integers(11, size=(2, N)))
     net = Network("gpt", gpt.apply, gpt.start(np.random.default_rng(1)), (N,)).with_data(rows)
     result = run(THEOREM, net)
-    assert result.verdict is Verdict.CONSISTENT and result.tables[0].rows[0][:5] == (1, 2, N, N, "40%")
+    assert result.verdict is Verdict.CONSISTENT and result.tables[0].rows[0][:5] == (
+        1,
+        2,
+        N,
+        N,
+        "40%",
+    )

@@ -29,7 +29,9 @@ POEM = text("hugo")
 
 
 def model(context: int = 6, **sizes) -> TextModel:
-    return TextModel.build(POEM, 10, np.random.default_rng(0), context=context, width=8, heads=2, layers=1, **sizes)
+    return TextModel.build(
+        POEM, 10, np.random.default_rng(0), context=context, width=8, heads=2, layers=1, **sizes
+    )
 
 
 def causality(found: TextModel) -> Verdict:
@@ -46,14 +48,19 @@ def test_a_mask_that_shows_one_token_too_many_is_noticed(monkeypatch):
     real = tokens.attention_weights
     shifted = lambda q, k, mask: real(q, k, np.tri(q.shape[-2], k=1, dtype=bool))
     monkeypatch.setattr(tokens, "attention_weights", shifted)
-    assert causality(model(context=5)) is Verdict.REFUTED  # a size of its own: nothing is compiled for it yet
+    # a size of its own: nothing is compiled for it yet
+    assert causality(model(context=5)) is Verdict.REFUTED
 
 
 def test_counts_are_those_of_the_arrays_and_of_two_tables_of_layers():
     found = model()
     assert all(claim.judge().verdict is Verdict.PROVED for claim in count_claims(found))
     part, here, large = zip(*parameter_table(found).rows)
-    assert part[-1] == "all" and sum(here[:-1]) == here[-1] and sum(large[:-1]) == large[-1] == 116_534_784
+    assert (
+        part[-1] == "all"
+        and sum(here[:-1]) == here[-1]
+        and sum(large[:-1]) == large[-1] == 116_534_784
+    )
     wrong = replace(found, params=found.params | {"positions": found.params["positions"][1:]})
     assert count_claims(found)[1].judge().verdict is not count_claims(wrong)[1].judge().verdict
 
@@ -64,14 +71,17 @@ def test_layer_norm_divides_by_the_deviation_and_not_by_the_norm():
     printed = printed_norm_claim(8)
     assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in claims)
     assert printed.judge().verdict is Verdict.REFUTED
+    # the ratio is √d
     assert isinstance(printed, Identity) and printed.left.middle == pytest.approx(
         1 / np.sqrt(8), rel=1e-12
-    )  # the ratio is √d
+    )
 
 
 def test_a_training_that_learns_nothing_is_no_evidence():
     found = model()
-    judged = training_claim(TrainedModel(found, found.params, np.full(20, found.entropy + 0.1))).judge()
+    judged = training_claim(
+        TrainedModel(found, found.params, np.full(20, found.entropy + 0.1))
+    ).judge()
     assert judged.verdict is Verdict.INCONCLUSIVE
     better = TrainedModel(found, found.params, np.full(20, found.entropy - 0.1))
     assert training_claim(better).judge().verdict is Verdict.CONSISTENT
@@ -101,7 +111,9 @@ def test_rows_that_are_no_characters_are_refused(x):
 
 
 def test_a_text_shorter_than_the_context_is_told_so():
-    found = longer_than_the_context(text_data("short", "to be or not"), {"merges": 0, "context": 16})
+    found = longer_than_the_context(
+        text_data("short", "to be or not"), {"merges": 0, "context": 16}
+    )
     assert found.status.value == "failed" and "12 tokens, a context of 16" in found.note
     assert run(THEOREM, text_data("short", "to be or not")).verdict is Verdict.INAPPLICABLE
 
@@ -112,7 +124,9 @@ def test_heads_that_do_not_divide_the_width_are_refused():
 
 
 def test_without_the_mask_the_theorem_is_refuted_when_forced():
-    result = run(THEOREM, preset="broken on purpose", force=True, width=8, heads=1, layers=1, steps=2)
+    result = run(
+        THEOREM, preset="broken on purpose", force=True, width=8, heads=1, layers=1, steps=2
+    )
     refuted = [j.claim.what for j in result.claims if j.judgement.verdict is Verdict.REFUTED]
     assert refuted == ["change of scores when later tokens change"]
 

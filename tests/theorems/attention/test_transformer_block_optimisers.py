@@ -8,12 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.logic import Verdict
-from ftheta.theorems.attention.transformer_block_optimisers import best_steps, draw_step_sizes, race_evidence
-from ftheta.theorems.attention.transformer_block_optimisers.optimiser_race import GRIDS, Race, make_rule
+from ftheta.theorems.attention.transformer_block_optimisers import (
+    best_steps,
+    draw_step_sizes,
+    race_evidence,
+)
+from ftheta.theorems.attention.transformer_block_optimisers.optimiser_race import (
+    GRIDS,
+    Race,
+    make_rule,
+)
 
 
 @pytest.mark.parametrize(
-    "weights, rule", [((0.1, 0, 0), optax.adam(0.1)), ((0, 0.1, 0), optax.sgd(0.1)), ((0, 0, 0.1), optax.sgd(0.1, 0.9))]
+    "weights, rule",
+    [
+        ((0.1, 0, 0), optax.adam(0.1)),
+        ((0, 0.1, 0), optax.sgd(0.1)),
+        ((0, 0, 0.1), optax.sgd(0.1, 0.9)),
+    ],
 )
 def test_members_of_the_family_are_the_rules_of_optax(weights, rule):
     rng = np.random.default_rng(0)

@@ -34,7 +34,9 @@ def growing(a: Any, x: Any) -> Any:
 
 def question() -> Question:
     chain = residual_chain(growing, np.array(0.5), (1,))
-    return Question.build(chain, np.array(0.5), np.ones((1, 1)), 2 * np.ones((1, 1)), np.random.default_rng(0))
+    return Question.build(
+        chain, np.array(0.5), np.ones((1, 1)), 2 * np.ones((1, 1)), np.random.default_rng(0)
+    )
 
 
 def test_the_textbook_gradients_have_their_closed_forms():
@@ -75,17 +77,24 @@ def test_the_adjoint_equation_agrees_with_diffrax_and_with_differentiating_a_fin
     x = rng.normal(size=3)
     w = rng.normal(size=3)
     ways = (make_adjoint_flow(40), lambda v, theta, x: solve(v, theta, x), make_flow(80))
-    slopes = lambda theta, x: [jax.grad(lambda t, x, s=s: w @ s(field, t, x), (0, 1))(theta, x) for s in ways]
+    slopes = lambda theta, x: [
+        jax.grad(lambda t, x, s=s: w @ s(field, t, x), (0, 1))(theta, x) for s in ways
+    ]
     found = jax.jit(slopes)(theta, x)
     for other in found[1:]:
-        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-7, atol=1e-8), found[0], other)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-7, atol=1e-8), found[0], other
+        )
 
 
 @pytest.mark.nightly
 def test_diffrax_through_its_own_steps_gives_the_same_gradient():
     theta = {"W": np.array([[0.3]]), "b": np.zeros(1)}
     x = np.ones(1)
-    slopes = [jax.grad(lambda x, s=stored: solve(field, theta, x, stored=s)[0])(x)[0] for stored in (False, True)]
+    slopes = [
+        jax.grad(lambda x, s=stored: solve(field, theta, x, stored=s)[0])(x)[0]
+        for stored in (False, True)
+    ]
     assert slopes[0] == pytest.approx(float(slopes[1]), rel=1e-7)
 
 
@@ -98,7 +107,9 @@ def test_the_memory_of_the_adjoint_equation_does_not_grow_with_the_steps():
 def test_differences_see_a_hidden_derivative():
     hidden = lambda a, x: x + a * jax.lax.stop_gradient(a) * x
     chain = residual_chain(hidden, np.array(0.5), (1,))
-    asked = Question.build(chain, np.array(0.5), np.ones((1, 1)), np.zeros((1, 1)), np.random.default_rng(0))
+    asked = Question.build(
+        chain, np.array(0.5), np.ones((1, 1)), np.zeros((1, 1)), np.random.default_rng(0)
+    )
     slope = float(asked.gradient(one_step)[0] @ asked.direction)
     assert asked.difference(one_step) == pytest.approx(2 * slope, rel=1e-8)
     assert kinks(chain)[0] == ["stop_gradient"]
@@ -109,10 +120,14 @@ def test_kinks_are_named():
     assert kinks(chain) == ([], ["relu"])
 
 
-@pytest.mark.parametrize("bent, verdict", [(False, Verdict.INCONCLUSIVE), (True, Verdict.CONSISTENT)])
+@pytest.mark.parametrize(
+    "bent, verdict", [(False, Verdict.INCONCLUSIVE), (True, Verdict.CONSISTENT)]
+)
 def test_across_kinks_differences_contradict_nothing(bent, verdict):
     """Differences and Runge-Kutta steps lose their order there: a gap of 10⁻³ speaks against smooth blocks alone."""
     g = np.ones(1)
-    found = Gradients(4, g, g, np.array([0.8, 0.4, 0.2, 0.1]), {"continuous": (1.0, 1.001)}, {}, bent)
+    found = Gradients(
+        4, g, g, np.array([0.8, 0.4, 0.2, 0.1]), {"continuous": (1.0, 1.001)}, {}, bent
+    )
     judged = gradient_claims(found)[0].judge()
     assert judged.verdict is verdict and judged.contradicted is not bent

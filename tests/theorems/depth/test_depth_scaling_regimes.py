@@ -32,7 +32,9 @@ def double_precision():
 @pytest.mark.parametrize("beta, moment", [(0.5, 2.7048138), (1.0, 1.0100497), (0.25, 13780.6123)])
 def test_the_second_moment_of_a_hundred_blocks(beta, moment):
     low, exact, high = moments(beta, 100)
-    assert exact.middle == pytest.approx(moment, rel=5e-8) and low.hi < exact.lo and exact.hi < high.lo
+    assert (
+        exact.middle == pytest.approx(moment, rel=5e-8) and low.hi < exact.lo and exact.hi < high.lo
+    )
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -60,7 +62,9 @@ def test_the_logarithm_of_a_quotient_is_integrated_to_many_digits():
 
 def test_the_law_of_the_logarithm_tends_to_a_normal_one():
     centre, variance = RandomBlocks(0.5, 16).log_growth(100_000)
-    assert centre == pytest.approx(1 - 2 / 16, abs=1e-4) and variance == pytest.approx(4 / 16, abs=1e-4)
+    assert centre == pytest.approx(1 - 2 / 16, abs=1e-4) and variance == pytest.approx(
+        4 / 16, abs=1e-4
+    )
 
 
 def test_the_network_and_its_path_agree():
@@ -69,7 +73,9 @@ def test_the_network_and_its_path_agree():
         rng = np.random.default_rng(0)
         params = blocks.weights(7, rng)
         h = rng.normal(size=5)
-        np.testing.assert_allclose(blocks.apply(params, h), blocks.path(params, h, 7**-0.5)[-1], rtol=1e-12)
+        np.testing.assert_allclose(
+            blocks.apply(params, h), blocks.path(params, h, 7**-0.5)[-1], rtol=1e-12
+        )
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -138,4 +144,6 @@ def test_random_signs_leave_the_mean_square_of_the_sums():
 def test_a_network_with_few_blocks_is_told_so():
     short = Network("short", stepping(1.0), np.zeros((3, 4, 4)), (4,))
     result = run(depth_scaling_regimes, short)
-    assert result.verdict == "inapplicable" and "3 blocks of one kind" in result.checks[0].finding.note
+    assert (
+        result.verdict == "inapplicable" and "3 blocks of one kind" in result.checks[0].finding.note
+    )

@@ -15,7 +15,9 @@ W = W / W.sum()
 
 @pytest.mark.parametrize("q, depth", [(1, 1), (1, 50), (4, 8)])
 def test_the_drift_is_the_mean_of_the_activation(q, depth):
-    assert float(drift(q, depth)) == pytest.approx(depth * W @ np.expm1(np.sqrt(q / depth) * G), rel=1e-12)
+    assert float(drift(q, depth)) == pytest.approx(
+        depth * W @ np.expm1(np.sqrt(q / depth) * G), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("depth", [1, 7, 100])
@@ -30,14 +32,21 @@ def test_mean_and_variance_of_the_sum_are_those_of_its_terms(depth):
 
 
 def test_the_drift_is_within_its_bound_of_half_the_curvature_and_the_moments_converge():
-    assert all(claim.judge().verdict is Verdict.PROVED for depth in (1, 10, 1000) for claim in drift_claims(depth))
-    assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in correction_claims((25, 50, 100)))
+    assert all(
+        claim.judge().verdict is Verdict.PROVED
+        for depth in (1, 10, 1000)
+        for claim in drift_claims(depth)
+    )
+    assert all(
+        claim.judge().verdict is Verdict.CONSISTENT for claim in correction_claims((25, 50, 100))
+    )
 
 
 def test_networks_with_random_biases_have_these_moments_and_odd_activations_no_drift():
     seen = draw_biased_ends(20, np.random.default_rng(0), 2000)
     assert not any(claim.judge().contradicted for claim in bias_claims(seen))
-    assert abs(seen.curved.mean()) > 10 * seen.curved.std() / np.sqrt(2000)  # no drift would be refused
+    # no drift would be refused
+    assert abs(seen.curved.mean()) > 10 * seen.curved.std() / np.sqrt(2000)
 
 
 @pytest.mark.parametrize("relu, kappa", [(False, 1), (True, 6)])

@@ -13,7 +13,11 @@ from ftheta.flows.chains import residual_chain
 from ftheta.logic import Motion
 from ftheta.running import run
 from ftheta.subjects import Network
-from ftheta.theorems.depth.flow_diffeomorphism import flow_diffeomorphism, lifted_reflection, steepness_below_one
+from ftheta.theorems.depth.flow_diffeomorphism import (
+    flow_diffeomorphism,
+    lifted_reflection,
+    steepness_below_one,
+)
 from ftheta.theorems.depth.flow_diffeomorphism.charts import draw_stage
 from ftheta.theorems.depth.flow_diffeomorphism.inverse import invert_stages
 
@@ -35,7 +39,9 @@ def test_linear_blocks_are_inverted_like_a_linear_system_and_obey_liouville():
     x = rng.normal(size=(5, 3))
     weights = chain.weights(B)
     constants = block_constants(chain, weights, x)
-    assert [c.bound.hi for c in constants] == pytest.approx([np.linalg.norm(b, 2) for b in B], rel=1e-12)
+    assert [c.bound.hi for c in constants] == pytest.approx(
+        [np.linalg.norm(b, 2) for b in B], rel=1e-12
+    )
     (stage,) = invert_stages(chain, weights, constants, x)
     whole = np.eye(3)
     flow = np.eye(3)
@@ -64,7 +70,9 @@ def test_the_claims_hold_for_blocks_between_plain_layers():
 
     result = run(flow_diffeomorphism, Network("between", apply, params, (5,)))
     assert result.verdict.holds, result.summary
-    assert result.numbers["largest Lip(v_k)"].middle == pytest.approx(max(np.linalg.norm(W, 2) for W in params["W"]))
+    assert result.numbers["largest Lip(v_k)"].middle == pytest.approx(
+        max(np.linalg.norm(W, 2) for W in params["W"])
+    )
 
 
 def test_a_block_that_is_too_steep_is_named():
@@ -76,8 +84,12 @@ def test_a_block_that_is_too_steep_is_named():
 
 def test_a_block_without_a_certificate_is_looked_at():
     apply = lambda W, x: x + (W @ x) / jnp.sqrt(1 + x @ x)
-    gentle, steep = (steepness_below_one.check(Network("", apply, a * np.eye(2), (2,))) for a in (0.1, 9.0))
-    assert gentle.status == "sampled" and steep.status == "failed" and "no certificate" in gentle.note
+    gentle, steep = (
+        steepness_below_one.check(Network("", apply, a * np.eye(2), (2,))) for a in (0.1, 9.0)
+    )
+    assert (
+        gentle.status == "sampled" and steep.status == "failed" and "no certificate" in gentle.note
+    )
 
 
 def test_a_plain_network_is_told_so():

@@ -45,13 +45,20 @@ def linear_flow(start: np.ndarray) -> Flow:
 
 
 @max_examples(30)
-@given(st.lists(st.tuples(dyadic, dyadic, dyadic, dyadic, dyadic, dyadic), min_size=1, max_size=9), dyadic, dyadic)
+@given(
+    st.lists(st.tuples(dyadic, dyadic, dyadic, dyadic, dyadic, dyadic), min_size=1, max_size=9),
+    dyadic,
+    dyadic,
+)
 def test_balls_contain_the_network_evaluated_in_rational_numbers(layers, x0, x1):
     W = np.array([[[a, b], [c, d]] for a, b, c, d, _, _ in layers])
     bias = np.array([[e, f] for *_, e, f in layers])
     x = [Fraction(x0), Fraction(x1)]
     for weight, shift in zip(W, bias):
-        v = [sum(Fraction(w) * z for w, z in zip(row, x)) + Fraction(s) for row, s in zip(weight, shift)]
+        v = [
+            sum(Fraction(w) * z for w, z in zip(row, x)) + Fraction(s)
+            for row, s in zip(weight, shift)
+        ]
         x = [z + u / len(W) for z, u in zip(x, v)]
     balls = ball_euler(linear_flow(np.array([x0, x1])), (W, bias))
     for ball, exact in zip(balls, x):
@@ -65,21 +72,27 @@ def test_the_float_network_lies_in_its_ball_up_to_rounding(name):
     flow = FLOWS[name](1.0)
     theta = flow.layers(50)
     output = np.asarray(flow.output(theta, flow.start))
-    np.testing.assert_allclose(output, [float(x) for x in ball_euler(flow, theta)], rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(
+        output, [float(x) for x in ball_euler(flow, theta)], rtol=1e-13, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("name", FLOWS)
 @pytest.mark.parametrize("rate", [0.3, 1.0, 2.5])
 def test_the_closed_form_end_solves_the_equation(name, rate):
     flow = FLOWS[name](rate)
-    np.testing.assert_allclose(np.asarray(runge_kutta(flow, 2000)[-1]), limit_of(flow)[0], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(
+        np.asarray(runge_kutta(flow, 2000)[-1]), limit_of(flow)[0], rtol=1e-8, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", FLOWS)
 def test_stated_constants_agree_with_what_is_met_along_the_trajectory(name):
     flow = FLOWS[name](1.5)
     unstated = Flow(flow.field, flow.weights, flow.start)
-    assert flow.lipschitz is not None and flow.acceleration is not None and flow.variation is not None
+    assert (
+        flow.lipschitz is not None and flow.acceleration is not None and flow.variation is not None
+    )
     assert steepest_slope(flow).middle <= flow.lipschitz.hi * (1 + 1e-9)
     assert acceleration_of(unstated).middle == pytest.approx(flow.acceleration.middle, rel=0.01)
     found = regularity(flow, flow.layers(4000))
@@ -104,15 +117,27 @@ def test_the_bound_is_attained_as_the_rate_tends_to_zero():
 
 
 def test_the_bound_without_growth_is_half_the_acceleration():
-    flow = Flow(lambda p, x: p, lambda t: t[:, None], np.zeros(1), None, Enclosure.exact(0), Enclosure.exact(1))
+    flow = Flow(
+        lambda p, x: p,
+        lambda t: t[:, None],
+        np.zeros(1),
+        None,
+        Enclosure.exact(0),
+        Enclosure.exact(1),
+    )
     assert 0.5 in euler_constant(flow)
-    assert float(euler(flow.field, flow.layers(10), flow.start)[-1][0]) == pytest.approx(0.45)  # sum of k/100
+    # sum of k/100
+    assert float(euler(flow.field, flow.layers(10), flow.start)[-1][0]) == pytest.approx(0.45)
 
 
 def test_euler_on_growth_and_rotation_has_its_closed_forms():
-    assert float(growth(1.0).output(growth(1.0).layers(10), np.ones(1))[0]) == pytest.approx(1.1**10, rel=1e-14)
+    assert float(growth(1.0).output(growth(1.0).layers(10), np.ones(1))[0]) == pytest.approx(
+        1.1**10, rel=1e-14
+    )
     turned = rotation(1.0).output(rotation(1.0).layers(100), np.array([1.0, 0.0]))
-    assert float(jnp.linalg.norm(turned)) == pytest.approx((1 + (2 * pi / 100) ** 2) ** 50, rel=1e-13)
+    assert float(jnp.linalg.norm(turned)) == pytest.approx(
+        (1 + (2 * pi / 100) ** 2) ** 50, rel=1e-13
+    )
 
 
 def test_the_runge_kutta_method_has_order_four_and_euler_order_one():

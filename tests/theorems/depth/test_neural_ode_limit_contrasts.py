@@ -27,9 +27,13 @@ def test_the_mean_square_with_noise_is_that_over_all_signs():
     T = 5
     rate = 0.7
     noise = 0.4
-    ends = [np.prod([1 + (rate + noise * s) / T for s in signs]) for signs in product((-1, 1), repeat=T)]
+    ends = [
+        np.prod([1 + (rate + noise * s) / T for s in signs]) for signs in product((-1, 1), repeat=T)
+    ]
     smooth, rough, plain = errors_at(rate, noise, T)
-    assert float(rough) ** 2 == pytest.approx(np.mean((np.array(ends) - np.exp(rate)) ** 2), rel=1e-12)
+    assert float(rough) ** 2 == pytest.approx(
+        np.mean((np.array(ends) - np.exp(rate)) ** 2), rel=1e-12
+    )
     assert float(smooth) == pytest.approx(np.exp(rate) - (1 + rate / T) ** T, rel=1e-12)
     assert float(plain) == pytest.approx(np.exp(rate) - (rate / T) ** T, rel=1e-12)
 
@@ -41,7 +45,9 @@ def test_noise_halves_the_order_and_plain_layers_have_no_limit():
     assert isinstance(chart, Curves)
     smooth, rough, plain = (np.array(series.y) for series in chart.series)
     assert smooth[-1] / smooth[-2] == pytest.approx(0.5, rel=0.01)
-    assert rough[-1] / rough[-2] == pytest.approx(0.5**0.5, rel=0.01) and plain[-1] == pytest.approx(np.e)
+    assert rough[-1] / rough[-2] == pytest.approx(0.5**0.5, rel=0.01) and plain[
+        -1
+    ] == pytest.approx(np.e)
 
 
 def network(depth: int, rng: np.random.Generator) -> Network:
@@ -63,7 +69,9 @@ def test_a_network_is_its_own_flow_in_as_many_steps_as_it_has_blocks():
     flow = interpolate_weights(chain, 1, chain.weights(net.params), x)
     np.testing.assert_allclose(flow.output(flow.layers(12), flow.start), net(x), rtol=1e-12)
     W = next(w for w in flow.weights(np.array([0.5 / 12, 3 / 12])) if w.shape[1:] == (3, 3))
-    np.testing.assert_allclose(W, [(net.params["W"][0] + net.params["W"][1]) / 2, net.params["W"][3]], rtol=1e-12)
+    np.testing.assert_allclose(
+        W, [(net.params["W"][0] + net.params["W"][1]) / 2, net.params["W"][3]], rtol=1e-12
+    )
 
 
 def test_the_distance_of_a_given_network_to_its_flow_is_bounded():

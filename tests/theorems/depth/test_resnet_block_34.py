@@ -31,13 +31,21 @@ def test_the_factors_are_the_singular_values_of_the_jacobian(T, c):
     x = rng.normal(size=(5, 4))
     with jax.enable_x64(True):
         (found,) = stretches(residual_chain(blocks, params, (4,)), params, x, c / T)
-        values = [np.linalg.svd(np.asarray(jax.jacrev(lambda z: blocks(params, z))(jnp.asarray(row))))[1] for row in x]
+        values = [
+            np.linalg.svd(np.asarray(jax.jacrev(lambda z: blocks(params, z))(jnp.asarray(row))))[1]
+            for row in x
+        ]
         assert found.factors[0] == pytest.approx([v[0] for v in values])
         assert found.factors[1] == pytest.approx([v[-1] for v in values])
         lo = (1 - c / T) ** T
         hi = (1 + c / T) ** T
-        assert found.bounds == pytest.approx((lo, hi)) and lo <= found.factors[1].min() <= found.factors[0].max() <= hi
-        assert all(claim.judge().verdict is Verdict.CONSISTENT for claim in stretch_claims(found, "here"))
+        assert (
+            found.bounds == pytest.approx((lo, hi))
+            and lo <= found.factors[1].min() <= found.factors[0].max() <= hi
+        )
+        assert all(
+            claim.judge().verdict is Verdict.CONSISTENT for claim in stretch_claims(found, "here")
+        )
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -48,7 +56,11 @@ def test_the_bounds_are_attained_at_the_origin_and_broken_by_a_witness_beyond(si
     with jax.enable_x64(True):
         chain = residual_chain(blocks, params, (4,))
         (found,) = stretches(chain, params, np.zeros((1, 4)), 0.1)
-        assert found.factors[0][0] == pytest.approx((1 + sign * 0.1) ** 10) == pytest.approx(found.factors[1][0])
+        assert (
+            found.factors[0][0]
+            == pytest.approx((1 + sign * 0.1) ** 10)
+            == pytest.approx(found.factors[1][0])
+        )
         (wrong,) = stretches(chain, params, np.zeros((1, 4)), 0.05)
         first, second, _ = (claim.judge().verdict for claim in stretch_claims(wrong, "here"))
         assert (first if sign > 0 else second) is Verdict.REFUTED
@@ -58,7 +70,9 @@ def test_wide_states_are_measured_along_directions():
     rng = np.random.default_rng(0)
     params = weights(rng, 3, 100, 1.0)
     with jax.enable_x64(True):
-        (found,) = stretches(residual_chain(blocks, params, (100,)), params, rng.normal(size=(2, 100)), 1 / 3)
+        (found,) = stretches(
+            residual_chain(blocks, params, (100,)), params, rng.normal(size=(2, 100)), 1 / 3
+        )
         assert (2 / 3) ** 3 <= found.factors[1].min() <= found.factors[0].max() <= (4 / 3) ** 3
 
 

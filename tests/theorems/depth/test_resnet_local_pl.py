@@ -11,14 +11,23 @@ from hypothesis import strategies as st
 
 from ftheta.running import run
 from ftheta.subjects import Dataset
-from ftheta.theorems.depth.resnet_local_pl import one_datum, random_instances, resnet_local_pl, training_claims
+from ftheta.theorems.depth.resnet_local_pl import (
+    one_datum,
+    random_instances,
+    resnet_local_pl,
+    training_claims,
+)
 from ftheta.theorems.depth.resnet_local_pl.local_pl import Fourier, Problem, train
 
 from ...thoroughness import max_examples
 
 
-def problem(rng: np.random.Generator, N: int = 5, d: int = 3, outputs: int = 2, q: int = 8) -> Problem:
-    return Problem(Fourier.draw(d, q, 1.2, rng), rng.normal(size=(N, d)), rng.normal(size=(N, outputs)))
+def problem(
+    rng: np.random.Generator, N: int = 5, d: int = 3, outputs: int = 2, q: int = 8
+) -> Problem:
+    return Problem(
+        Fourier.draw(d, q, 1.2, rng), rng.normal(size=(N, d)), rng.normal(size=(N, outputs))
+    )
 
 
 def test_the_gradient_is_that_of_automatic_differentiation():
@@ -38,7 +47,8 @@ def test_the_gradient_is_that_of_automatic_differentiation():
         value, slope = jax.value_and_grad(loss)(jnp.asarray(V))
     gradient, found = asked.measure(V)
     assert found["loss"] == pytest.approx(float(value)) == pytest.approx(asked.loss(V))
-    np.testing.assert_allclose(gradient, 4 * np.asarray(slope), rtol=1e-10)  # in L² of the time, a layer weighs 1/T
+    # in L² of the time, a layer weighs 1/T
+    np.testing.assert_allclose(gradient, 4 * np.asarray(slope), rtol=1e-10)
     assert found["square"] == pytest.approx(4 * float(np.sum(np.asarray(slope) ** 2)))
 
 
@@ -46,7 +56,9 @@ def test_the_lipschitz_constant_of_the_features_is_exact():
     phi = Fourier.draw(3, 10, 1.5, np.random.default_rng(0))
     x = np.random.default_rng(1).normal(size=3)
     with jax.enable_x64(True):
-        u = lambda x: jnp.concatenate([jnp.cos(phi.omega @ x), jnp.sin(phi.omega @ x)]) / jnp.sqrt(10)
+        u = lambda x: (
+            jnp.concatenate([jnp.cos(phi.omega @ x), jnp.sin(phi.omega @ x)]) / jnp.sqrt(10)
+        )
         slope = np.asarray(jax.jacfwd(u)(x))
     assert phi.lipschitz == pytest.approx(np.linalg.norm(slope, 2), rel=1e-12)
     w = np.arange(20.0)[None]
@@ -90,5 +102,9 @@ def test_the_least_eigenvalue_of_separated_points_is_bounded_from_below():
 
 def test_data_with_classes_and_many_columns_are_taken():
     rng = np.random.default_rng(0)
-    result = run(resnet_local_pl, Dataset("classes", rng.normal(size=(60, 30)), rng.integers(0, 3, 60)), steps=20)
+    result = run(
+        resnet_local_pl,
+        Dataset("classes", rng.normal(size=(60, 30)), rng.integers(0, 3, 60)),
+        steps=20,
+    )
     assert result.verdict.holds

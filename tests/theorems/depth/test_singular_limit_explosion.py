@@ -29,7 +29,11 @@ def test_the_textbook_flow_has_its_closed_form():
     found = closed_form()
     assert all(claim.judge().verdict.holds for claim in found.claims)
     run = gradient_flow(lambda a: jnp.exp(2 * a).sum() / 2, np.zeros(1), 10.0, rtol=1e-11)
-    assert run.states[-1, 0] == pytest.approx(-log(21) / 2, rel=1e-8) == pytest.approx(-1.5222612, rel=1e-7)
+    assert (
+        run.states[-1, 0]
+        == pytest.approx(-log(21) / 2, rel=1e-8)
+        == pytest.approx(-1.5222612, rel=1e-7)
+    )
     assert run.losses[-1] == pytest.approx(1 / 42, rel=1e-8)
 
 
@@ -39,7 +43,9 @@ def test_the_flow_of_a_quadratic_is_an_exponential():
     t = 1.5
     found = gradient_flow(lambda x: x @ (H @ x) / 2, start, t)
     values, vectors = np.linalg.eigh(H)
-    np.testing.assert_allclose(found.states[-1], vectors @ (np.exp(-t * values) * (vectors.T @ start)), rtol=1e-6)
+    np.testing.assert_allclose(
+        found.states[-1], vectors @ (np.exp(-t * values) * (vectors.T @ start)), rtol=1e-6
+    )
     assert travel_claim(found).judge().verdict.holds and not found.improves
 
 
@@ -72,7 +78,9 @@ def test_a_network_on_separable_data_never_settles_and_one_on_noise_does():
 
 
 def test_a_network_without_data_is_told_what_to_add():
-    result = run(singular_limit_explosion, Network.described(random_mlp(np.random.default_rng(0), (3, 4, 2))))
+    result = run(
+        singular_limit_explosion, Network.described(random_mlp(np.random.default_rng(0), (3, 4, 2)))
+    )
     assert result.verdict == "inapplicable" and "labelled" in result.checks[0].remedy
 
 

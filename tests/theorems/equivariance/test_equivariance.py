@@ -14,7 +14,11 @@ from ftheta.logic import Identity, UsageError, Verdict
 from ftheta.networks.architectures import Stack
 from ftheta.networks.layers import Conv, Pool, ReLU
 from ftheta.running import run
-from ftheta.theorems.equivariance.group_equivariant_linear_maps import choices, group_equivariant_linear_maps, orbits
+from ftheta.theorems.equivariance.group_equivariant_linear_maps import (
+    choices,
+    group_equivariant_linear_maps,
+    orbits,
+)
 from ftheta.theorems.equivariance.pde_net_stencils import pde_net_stencils
 from ftheta.theorems.equivariance.subsampling_receptive_field import (
     claim_field,
@@ -39,7 +43,10 @@ def opaque(stack: Stack, seed: int = 0) -> ft.Network:
 
 def one_layer(**options) -> Stack:
     return Stack(
-        "layers", (Conv(kernel=3, padding=1, channels=4), ReLU(), Pool(kernel=2, stride=2)), (2, 12, 12), **options
+        "layers",
+        (Conv(kernel=3, padding=1, channels=4), ReLU(), Pool(kernel=2, stride=2)),
+        (2, 12, 12),
+        **options,
     )
 
 
@@ -61,12 +68,21 @@ def one_layer(**options) -> Stack:
 )
 def test_a_group_is_chosen_that_fits_the_shape(action, shape, order):
     rho = choices.choose_action(action, shape)
-    assert isinstance(rho, Representation) and rho.group.order == order and rho.dimension == np.prod(shape)
+    assert (
+        isinstance(rho, Representation)
+        and rho.group.order == order
+        and rho.dimension == np.prod(shape)
+    )
 
 
 @pytest.mark.parametrize(
     "action, shape",
-    [("automatic", ()), ("permutations", (9,)), ("quarter turns", (7,)), ("permutations of nodes", (3, 4))],
+    [
+        ("automatic", ()),
+        ("permutations", (9,)),
+        ("quarter turns", (7,)),
+        ("permutations of nodes", (3, 4)),
+    ],
 )
 def test_a_group_that_does_not_fit_is_said(action, shape):
     assert isinstance(choices.choose_action(action, shape), UsageError)
@@ -78,7 +94,9 @@ def test_the_risk_splits_into_that_of_the_average_and_the_spread(seed):
     values = rng.normal(size=(6, 5, 2))
     y = rng.normal(size=(5, 2))
     group = symmetric(3)
-    seen = orbits.OnOrbits(natural(group), trivial(group, 2), rng.normal(size=(5, 3)), values, y, closed=False)
+    seen = orbits.OnOrbits(
+        natural(group), trivial(group, 2), rng.normal(size=(5, 3)), values, y, closed=False
+    )
     brute = np.mean([[np.sum((v - t) ** 2) for v, t in zip(row, y)] for row in values])
     assert seen.risk == pytest.approx(brute) == pytest.approx(seen.averaged_risk + seen.spread)
 
@@ -86,21 +104,30 @@ def test_the_risk_splits_into_that_of_the_average_and_the_spread(seed):
 def test_rows_in_one_orbit_with_other_targets_are_found():
     group = cyclic(3)
     x = np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [5.0, 5.0, 5.0], [0.0, 1.0, 0.0]])
-    met, gap = orbits.label_conflict(x, np.array([[1.0], [1.5], [2.0], [3.0]]), natural(group), trivial(group))
+    met, gap = orbits.label_conflict(
+        x, np.array([[1.0], [1.5], [2.0], [3.0]]), natural(group), trivial(group)
+    )
     assert (met, gap) == (2, 0.5)  # the first two rows, there and back
-    assert orbits.label_conflict(x[2:], np.zeros((2, 1)), natural(group), trivial(group)) == (0, 0.0)
+    assert orbits.label_conflict(x[2:], np.zeros((2, 1)), natural(group), trivial(group)) == (
+        0,
+        0.0,
+    )
 
 
 def test_a_users_network_with_data_is_averaged_and_without_finite_outputs_it_is_said():
     rng = np.random.default_rng(0)
     data = ft.Dataset("rows", rng.normal(size=(40, 4)), rng.integers(0, 3, 40))
-    net = ft.Network("logits", lambda p, x: p @ jnp.tanh(x), rng.normal(size=(3, 4)), (4,)).with_data(data)
+    net = ft.Network(
+        "logits", lambda p, x: p @ jnp.tanh(x), rng.normal(size=(3, 4)), (4,)
+    ).with_data(data)
     result = run(group_equivariant_linear_maps, net)
     assert result.verdict is Verdict.CERTIFIED
     numbers = result.numbers
     assert numbers["risk of the average"].middle < numbers["risk"].middle
     x, y = orbits.rows_of(net)
-    brute = np.mean([np.sum((np.asarray(net(row)) - t) ** 2) for row, t in zip(x, y if y is not None else [])])
+    brute = np.mean(
+        [np.sum((np.asarray(net(row)) - t) ** 2) for row, t in zip(x, y if y is not None else [])]
+    )
     assert y is not None and y.shape == (40, 3) and brute > 0
     lost = ft.Network("lost", lambda p, x: jnp.log(-jnp.abs(x) - 1), (), (3,))
     assert orbits.evaluate_on_orbits(lost, natural(symmetric(3)), x[:, :3], None) is None
@@ -124,13 +151,19 @@ def test_a_ring_keeps_shifts_by_its_stride_and_a_border_loses_them_at_its_ends()
     there = np.asarray(border(np.roll(x, tau, 1)))
     here = np.asarray(border(x))
     rows = here.shape[1]
-    gap = max(np.abs(there[:, i] - here[:, (i - tau // 2) % rows]).max() for i in range(rows)) / np.abs(here).max()
+    gap = (
+        max(np.abs(there[:, i] - here[:, (i - tau // 2) % rows]).max() for i in range(rows))
+        / np.abs(here).max()
+    )
     assert witness.left.middle == pytest.approx(gap, rel=1e-9)
 
 
 def test_the_field_of_a_program_without_a_table_is_that_of_the_table():
     stack = Stack(
-        "two", (Conv(kernel=3, padding=1, channels=4), ReLU(), Conv(kernel=5, stride=2, padding=2)), (1, 40), True
+        "two",
+        (Conv(kernel=3, padding=1, channels=4), ReLU(), Conv(kernel=5, stride=2, padding=2)),
+        (1, 40),
+        True,
     )
     seen = find_field(opaque(stack))
     assert seen.table is None and seen.width == stack.field() == 7

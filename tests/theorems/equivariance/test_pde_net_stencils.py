@@ -31,7 +31,11 @@ from ftheta.theorems.equivariance.pde_net_stencils.stencils import (
 
 from ...thoroughness import max_examples
 
-weights = arrays(np.float64, st.sampled_from([(3,), (4,), (5,), (3, 3), (2, 5)]), elements=st.floats(-4, 4, width=16))
+weights = arrays(
+    np.float64,
+    st.sampled_from([(3,), (4,), (5,), (3, 3), (2, 5)]),
+    elements=st.floats(-4, 4, width=16),
+)
 
 
 def test_the_textbook_differences_have_the_textbook_moments():
@@ -40,7 +44,9 @@ def test_the_textbook_differences_have_the_textbook_moments():
     assert [second.moment((k,)) for k in range(5)] == [0, 0, 2, 0, 2]
     assert [centred.moment((k,)) for k in range(4)] == [0, 1, 0, 1]
     value = second.apply(cos, (0.0,), 0.1) / 0.01
-    assert value == pytest.approx(-0.9991669444, abs=5e-11) == pytest.approx(2 * (cos(0.1) - 1) / 0.01)
+    assert (
+        value == pytest.approx(-0.9991669444, abs=5e-11) == pytest.approx(2 * (cos(0.1) - 1) / 0.01)
+    )
 
 
 @given(weights)
@@ -76,8 +82,13 @@ def test_orders_are_those_of_the_tables(name, derivative, accuracy):
     assert (stencil.derivative(), stencil.accuracy()) == (derivative, accuracy)
     omega = (1.0, 0.7)[: stencil.dimension]
     f = lambda *x: np.cos(np.dot(omega, x) + 0.4)
-    wanted = np.cos(0.4 + derivative * np.pi / 2) * (sum(w**2 for w in omega) if derivative == 2 else omega[0])
-    errors = [abs(stencil.apply(f, (0.0,) * stencil.dimension, h) / h**derivative - wanted) for h in (0.2, 0.1)]
+    wanted = np.cos(0.4 + derivative * np.pi / 2) * (
+        sum(w**2 for w in omega) if derivative == 2 else omega[0]
+    )
+    errors = [
+        abs(stencil.apply(f, (0.0,) * stencil.dimension, h) / h**derivative - wanted)
+        for h in (0.2, 0.1)
+    ]
     assert np.log2(errors[0] / errors[1]) == pytest.approx(accuracy, abs=0.1)
 
 
@@ -108,7 +119,10 @@ def test_the_first_convolution_is_read_in_any_layout(layout):
 
     def apply(params, x):
         return jnp.maximum(
-            jax.lax.conv_general_dilated(x[None], params, (1, 1), "SAME", dimension_numbers=numbers)[0], 0
+            jax.lax.conv_general_dilated(
+                x[None], params, (1, 1), "SAME", dimension_numbers=numbers
+            )[0],
+            0,
         )
 
     net = ft.Network("conv", apply, kernel, (3, 8, 8))
@@ -123,7 +137,11 @@ def test_networks_without_windows_are_refused():
 
 def test_the_heat_equation_is_followed_in_closed_form_and_loses_no_heat():
     layers = diffusion_of(Stencil(0.4 * STENCILS["second difference"]), 64, 200)
-    assert layers is not None and layers.ratio == pytest.approx(0.4) and layers.growth == pytest.approx(1)
+    assert (
+        layers is not None
+        and layers.ratio == pytest.approx(0.4)
+        and layers.growth == pytest.approx(1)
+    )
     assert layers.states[-1] == pytest.approx(layers.by_waves, abs=1e-12)
     k = 3
     wave = np.sin(2 * np.pi * k * np.arange(64) / 64)
@@ -157,7 +175,9 @@ def test_a_filter_with_its_sum_rules_is_learnt_exactly(seed, r):
 def test_the_symbol_is_what_waves_are_multiplied_by():
     q = Stencil(np.random.default_rng(0).normal(size=(3, 3)))
     u = start_on((8, 6))
-    assert np.fft.fftn(slide(q, u)) == pytest.approx(np.fft.fftn(u) * symbol_on(q, (8, 6)), abs=1e-12)
+    assert np.fft.fftn(slide(q, u)) == pytest.approx(
+        np.fft.fftn(u) * symbol_on(q, (8, 6)), abs=1e-12
+    )
 
 
 def test_moments_are_rationals():

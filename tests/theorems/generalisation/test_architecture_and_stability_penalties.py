@@ -28,7 +28,10 @@ from ftheta.theorems.generalisation.architecture_and_stability_penalties.ablatio
     list_recipes,
     run_ablation,
 )
-from ftheta.theorems.generalisation.architecture_and_stability_penalties.charts import draw_ablation, tabulate_ablation
+from ftheta.theorems.generalisation.architecture_and_stability_penalties.charts import (
+    draw_ablation,
+    tabulate_ablation,
+)
 from ftheta.theorems.generalisation.architecture_and_stability_penalties.input_noise import (
     cubature,
     find_smooth_rows,
@@ -66,7 +69,8 @@ def test_the_values_of_the_catalogue():
     assert [judged.judgement.verdict for judged in result.examples[:3]] == [Verdict.PROVED] * 3
     assert result.examples[3].judgement.verdict is Verdict.CONSISTENT  # the order of the remainder
     assert (
-        numbers["penalty of the linear map"].middle == 16 and Fraction(902, 100) in numbers["noise loss of the example"]
+        numbers["penalty of the linear map"].middle == 16
+        and Fraction(902, 100) in numbers["noise loss of the example"]
     )
     assert numbers["x² at 1: what s² multiplies"].middle == 6 != numbers["its slope squared"].middle
 
@@ -127,7 +131,10 @@ def test_spectral_normalisation_gives_norms_of_one_and_a_contraction():
     assert product_bound(calm).hi <= 1 + 1e-9
     rows = RNG.normal(size=(50, 5))
     out = np.asarray(calm.apply(calm.params, rows))
-    gaps = np.linalg.norm(out[:, None] - out[None], axis=-1), np.linalg.norm(rows[:, None] - rows[None], axis=-1)
+    gaps = (
+        np.linalg.norm(out[:, None] - out[None], axis=-1),
+        np.linalg.norm(rows[:, None] - rows[None], axis=-1),
+    )
     assert (gaps[0] <= gaps[1] * (1 + 1e-9)).all()
     half = spectrally_normalised(deep, 0.5)
     assert np.linalg.norm(half.layers[0].weight, 2) == pytest.approx(0.5)
@@ -181,14 +188,32 @@ def test_recipes_that_leave_everything_out_train_like_fit_and_penalties_do_what_
     y = np.sin(x[:, :1]) + 0.3 * RNG.normal(size=(24, 1))
     net = random_mlp(RNG, (3, 10, 1), "tanh")
     starts = draw_starts(net.params, 1, RNG)
-    chosen = (Recipe(), Recipe("strong L2", l2=1.0), Recipe("flat", jacobian=1.0), Recipe("ball", radius=0.3))
-    found = run_ablation(net.apply, net.params, loss_named("squared"), (x, y), (x, y), chosen, starts, steps=60)
+    chosen = (
+        Recipe(),
+        Recipe("strong L2", l2=1.0),
+        Recipe("flat", jacobian=1.0),
+        Recipe("ball", radius=0.3),
+    )
+    found = run_ablation(
+        net.apply, net.params, loss_named("squared"), (x, y), (x, y), chosen, starts, steps=60
+    )
     sizes = np.cumsum([np.size(leaf) for leaf in jax.tree.leaves(net.params)])[:-1]
     parts = np.split(starts[0], sizes)
     shapes = [np.shape(leaf) for leaf in jax.tree.leaves(net.params)]
     flat = [p.reshape(s) for p, s in zip(parts, shapes)]
-    peer = ft.fit(([(flat[0], flat[1]), (flat[2], flat[3])], net.apply), (x, y), "squared", "adam", step=0.01, steps=60)
-    assert found.train[0, 0] == pytest.approx(peer.loss, rel=1e-6) == pytest.approx(found.test[0, 0], rel=1e-6)
+    peer = ft.fit(
+        ([(flat[0], flat[1]), (flat[2], flat[3])], net.apply),
+        (x, y),
+        "squared",
+        "adam",
+        step=0.01,
+        steps=60,
+    )
+    assert (
+        found.train[0, 0]
+        == pytest.approx(peer.loss, rel=1e-6)
+        == pytest.approx(found.test[0, 0], rel=1e-6)
+    )
     assert (found.train[1:, 0] > found.train[0, 0]).all()
     assert (found.steepness[1:, 0] < 0.7 * found.steepness[0, 0]).all()
     assert len(tabulate_ablation(found).rows) == 4 == len(draw_ablation(found).categories)
@@ -198,7 +223,10 @@ def test_recipes_that_leave_everything_out_train_like_fit_and_penalties_do_what_
 def test_large_networks_and_few_rows_are_not_trained():
     rows = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 1))
     net = random_mlp(RNG, (3, 5, 1), "relu")
-    assert compare_penalties(net.apply, net.params, "squared", *rows, RNG, steps=5, strength=0.1) is None
+    assert (
+        compare_penalties(net.apply, net.params, "squared", *rows, RNG, steps=5, strength=0.1)
+        is None
+    )
 
 
 def test_the_theorem_on_networks_of_ones_own():

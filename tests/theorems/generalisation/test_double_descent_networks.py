@@ -52,7 +52,9 @@ def test_a_watched_run_is_that_of_torch(activation, loss):
     seen = watch(params, WatchedRows.of(x, y), WatchedRows.of(x[:7], y[:7]), recipe, (0, 1, 25))
 
     weights = [
-        torch.tensor(np.asarray(part), dtype=torch.float64, requires_grad=True) for layer in params for part in layer
+        torch.tensor(np.asarray(part), dtype=torch.float64, requires_grad=True)
+        for layer in params
+        for part in layer
     ]
     steps = torch.optim.AdamW(weights, lr=0.01, betas=(0.9, 0.98), weight_decay=0.5)
     sigma = {"square": torch.square, "tanh": torch.tanh}[activation]
@@ -82,7 +84,8 @@ def test_a_narrow_network_with_room_is_the_narrow_network():
     assert wide[0][0].shape == (6, 16) and not wide[0][0][:, 5:].any()
     for recipe in (Recipe(0.02, 0.3), Recipe(0.05, 0.1, optimiser="gd", loss="squared")):
         one, other = (
-            watch(p, WatchedRows.of(x, y), WatchedRows.of(x, y), recipe, (50,)).train_loss for p in (wide, narrow)
+            watch(p, WatchedRows.of(x, y), WatchedRows.of(x, y), recipe, (50,)).train_loss
+            for p in (wide, narrow)
         )
         assert one == pytest.approx(other, rel=1e-4)
 
@@ -92,7 +95,8 @@ def test_rows_that_do_not_count_change_nothing():
     x, y = problem(rng)
     params = start(rng, (6, 8, 3))
     runs = [
-        watch(params, WatchedRows.of(x, y, room), WatchedRows.of(x, y, room), Recipe(), (0, 30)) for room in (0, 64)
+        watch(params, WatchedRows.of(x, y, room), WatchedRows.of(x, y, room), Recipe(), (0, 30))
+        for room in (0, 64)
     ]
     for name in ("train_loss", "train_error", "test_error"):
         assert getattr(runs[0], name) == pytest.approx(getattr(runs[1], name), rel=1e-4)
@@ -142,7 +146,14 @@ def test_rooms_are_powers_of_two():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"activation": "sigmoid"}, {"loss": "hinge"}, {"optimiser": "lion"}, {"step": 0.0}, {"decay": -1.0}]
+    "wrong",
+    [
+        {"activation": "sigmoid"},
+        {"loss": "hinge"},
+        {"optimiser": "lion"},
+        {"step": 0.0},
+        {"decay": -1.0},
+    ],
 )
 def test_recipes_that_do_not_work_are_refused(wrong):
     with pytest.raises(UsageError):
@@ -155,7 +166,11 @@ def test_recipes_that_do_not_work_are_refused(wrong):
 def test_classes_become_unit_vectors_and_numbers_are_standardised():
     assert unit_targets(np.array([5, 7, 5])).tolist() == [[1, 0], [0, 1], [1, 0]]
     numbers = unit_targets(np.array([0.5, 1.0, 2.25]))
-    assert numbers.shape == (3, 1) and numbers.mean() == pytest.approx(0) and numbers.std() == pytest.approx(1)
+    assert (
+        numbers.shape == (3, 1)
+        and numbers.mean() == pytest.approx(0)
+        and numbers.std() == pytest.approx(1)
+    )
 
 
 def test_label_noise_is_a_share_of_other_classes_and_test_rows_are_clean():
@@ -193,7 +208,9 @@ def digits():
 
 
 def test_networks_of_few_units_cannot_fit_noisy_labels_and_those_of_many_can():
-    found = by_width(*digits(), Setting(rows=150, noise=0.3, steps=600, step=0.02), [2, 6, 12, 16], range(2))
+    found = by_width(
+        *digits(), Setting(rows=150, noise=0.3, steps=600, step=0.02), [2, 6, 12, 16], range(2)
+    )
     train = found.train_error.mean(0)
     assert train[0] > 0.2 and train[-1] == 0 and found.threshold in (1, 2)
     assert found.parameters.tolist() == [75 * w + 10 for w in (2, 6, 12, 16)]
@@ -201,7 +218,9 @@ def test_networks_of_few_units_cannot_fit_noisy_labels_and_those_of_many_can():
 
 
 def test_more_rows_are_harder_to_fit():
-    found = by_rows(*digits(), Setting(width=4, noise=0.3, steps=500, step=0.02), [30, 100, 500], [0])
+    found = by_rows(
+        *digits(), Setting(width=4, noise=0.3, steps=500, step=0.02), [30, 100, 500], [0]
+    )
     assert found.train_error[0, 0] < found.train_error[0, -1]
 
 
@@ -221,7 +240,12 @@ def test_a_curve_that_only_falls_has_no_peak():
 
 @pytest.mark.nightly
 def test_a_sweep_is_the_curve_of_the_tool():
-    swept = ft.sweep(network_cell, {"width": [3, 8], "rows": [60], "steps": [40], "noise": [0.0, 0.2]}, seeds=2, on=1)
+    swept = ft.sweep(
+        network_cell,
+        {"width": [3, 8], "rows": [60], "steps": [40], "noise": [0.0, 0.2]},
+        seeds=2,
+        on=1,
+    )
     found = Curve.of_table(swept.table({"noise": 0.2}), "width")
     direct = by_width(*digits(), Setting(rows=60, steps=40), [3, 8], range(2))
     assert found.test_error == pytest.approx(direct.test_error) and found.at.tolist() == [3, 8]

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from ftheta.logic import Curves, UsageError, Verdict
 from ftheta.running import run
-from ftheta.theorems.generalisation.double_descent_random_features import _claim_shape as claim_shape
+from ftheta.theorems.generalisation.double_descent_random_features import (
+    _claim_shape as claim_shape,
+)
 from ftheta.theorems.generalisation.double_descent_random_features import (
     check_closed_form,
     double_descent_random_features,
@@ -63,7 +65,9 @@ def test_the_ridge_path_solves_the_normal_equations(n, N):
     found = ridge_path(F, y, ridges)
     assert np.allclose(found[0], np.linalg.lstsq(F, y, rcond=None)[0], rtol=1e-6, atol=1e-9)
     for a, ridge in zip(found[1:], ridges[1:]):
-        assert np.allclose(a, np.linalg.solve(F.T @ F + n * ridge * np.eye(N), F.T @ y), rtol=1e-8, atol=1e-10)
+        assert np.allclose(
+            a, np.linalg.solve(F.T @ F + n * ridge * np.eye(N), F.T @ y), rtol=1e-8, atol=1e-10
+        )
 
 
 def test_features_that_repeat_have_a_fit_of_least_norm():
@@ -89,7 +93,9 @@ def test_bias_and_variance_of_the_limit_are_not_negative(features, rows):
     d = 1000
     if abs(features - rows) < 1e-3:
         return
-    at = lambda signal, noise: limit(Teacher(d, max(1, round(rows * d)), signal, noise), features * d)
+    at = lambda signal, noise: limit(
+        Teacher(d, max(1, round(rows * d)), signal, noise), features * d
+    )
     assert at(1.0, 0.0) >= -1e-9 and at(0.0, 1.0) >= 1 - 1e-9
 
 
@@ -102,8 +108,12 @@ def test_simulations_come_near_the_limit_in_many_dimensions():
 
 def test_the_risk_peaks_at_the_threshold_and_not_with_the_best_ridge():
     found = feature_sweep(np.random.default_rng(0), Teacher(10, 30, 1.0, 0.25), around(30, 480), 20)
-    assert found.peak == 30 and found.middle[-1] < found.middle[0] < found.middle[found.at.index(30)]
-    assert (np.diff(found.best) < 0.02).all() and (found.best <= found.least_norm.mean(0) + 1e-12).all()
+    assert (
+        found.peak == 30 and found.middle[-1] < found.middle[0] < found.middle[found.at.index(30)]
+    )
+    assert (np.diff(found.best) < 0.02).all() and (
+        found.best <= found.least_norm.mean(0) + 1e-12
+    ).all()
     assert (found.train[:, [N > 30 for N in found.at]] < 1e-12).all()
 
 
@@ -118,7 +128,9 @@ def test_on_data_noise_in_the_labels_raises_the_error():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 5))
     y = np.eye(2)[(x[:, 0] > 0).astype(int)]
-    clean, noisy = (data_feature_sweep(np.random.default_rng(1), x, y, 40, [10, 200], 4, q) for q in (0.0, 0.4))
+    clean, noisy = (
+        data_feature_sweep(np.random.default_rng(1), x, y, 40, [10, 200], 4, q) for q in (0.0, 0.4)
+    )
     assert clean.least_norm.mean() < noisy.least_norm.mean() and clean.train[:, 1].max() < 1e-12
     evidence = sweep_data(np.random.default_rng(1), x, x[:, :1] ** 2, 40, 200, 3, 0.0)
     chart = evidence.charts[0]
@@ -138,7 +150,9 @@ def test_evidence_without_signal_has_no_limit_to_reach():
 @pytest.mark.parametrize("seed, draws, noise", [(372, 8, 0.0), (3, 2, 1.0), (5, 4, 1.0)])
 def test_few_draws_of_few_rows_contradict_nothing(seed, draws, noise):
     """The risk of the best ridge falls with N, by less than the spread of so few draws."""
-    result = run(double_descent_random_features, n=4, noise=noise, draws=draws, seed=seed, widest=20)
+    result = run(
+        double_descent_random_features, n=4, noise=noise, draws=draws, seed=seed, widest=20
+    )
     assert not any(judged.judgement.contradicted for judged in result.claims)
 
 
@@ -148,16 +162,26 @@ def test_a_curve_without_its_peak_is_contradicted_by_many_draws():
     rising = np.array([1.0, 2.0, 3.0])[None, :, None] + 0.1 * rng.random((40, 3, 2))
     rising[:, :, 1] += 1  # the ridge is worse
     found = FeatureSweep(4, (2, 4, 8), rising, np.zeros((40, 3)))
-    assert [claim.judge().contradicted for claim in claim_shape(found)] == [False, True, False, True]
+    assert [claim.judge().contradicted for claim in claim_shape(found)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     falling = found.ridge[:, ::-1]
-    judged = [claim.judge().contradicted for claim in claim_shape(FeatureSweep(4, (2, 4, 8), falling, found.train))]
+    judged = [
+        claim.judge().contradicted
+        for claim in claim_shape(FeatureSweep(4, (2, 4, 8), falling, found.train))
+    ]
     assert judged == [True, False, False, False]
     few = FeatureSweep(4, (2, 4, 8), rising[:2], np.zeros((2, 3)))
     assert not any(claim.judge().contradicted for claim in claim_shape(few)[:3])
 
 
 def test_in_one_dimension_there_is_no_peak_to_speak_of():
-    assert run(double_descent_random_features, inputs=1, n=4, draws=4).verdict is Verdict.INAPPLICABLE
+    assert (
+        run(double_descent_random_features, inputs=1, n=4, draws=4).verdict is Verdict.INAPPLICABLE
+    )
 
 
 def test_what_cannot_be_drawn_is_refused():

@@ -16,7 +16,9 @@ from ftheta.running import run
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load_as
 from ftheta.theorems.generalisation.error_decomposition import _examples as least_squares_examples
-from ftheta.theorems.generalisation.error_decomposition import _least_squares_numbers as least_squares_numbers
+from ftheta.theorems.generalisation.error_decomposition import (
+    _least_squares_numbers as least_squares_numbers,
+)
 from ftheta.theorems.generalisation.error_decomposition import error_decomposition, gather_on_law
 from ftheta.theorems.generalisation.error_decomposition.decomposition import (
     THROWS,
@@ -30,7 +32,10 @@ from ftheta.theorems.generalisation.error_decomposition.decomposition import (
     terms_of,
     train_on,
 )
-from ftheta.theorems.generalisation.error_decomposition.experiments import Experiment, shuffle_weights
+from ftheta.theorems.generalisation.error_decomposition.experiments import (
+    Experiment,
+    shuffle_weights,
+)
 from ftheta.theorems.generalisation.error_decomposition.least_squares import (
     draw_designs,
     draw_traces,
@@ -58,18 +63,25 @@ def test_lines_in_rationals_are_those_of_numpy_and_the_terms_add_up(n, seed):
     fitted = np.linalg.lstsq(A[rows], y[rows], rcond=None)[0]
     best = np.linalg.lstsq(A, y, rcond=None)[0]
     loss = lambda theta: (A @ theta - y) ** 2
-    expected = (loss(fitted)[rows].mean(), loss(fitted).mean(), loss(best)[rows].mean(), loss(best).mean())
+    expected = (
+        loss(fitted)[rows].mean(),
+        loss(fitted).mean(),
+        loss(best)[rows].mean(),
+        loss(best).mean(),
+    )
     got = (found.train, found.true, found.best_train, found.best_true)
     assert [float(v) for v in got] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert found.sum_of_terms == found.true
-    assert found.train <= found.best_train and found.best_true <= found.true  # each minimises its own risk
+    # each minimises its own risk
+    assert found.train <= found.best_train and found.best_true <= found.true
     assert found.drifted == found.best_true
 
 
 def test_a_sample_from_a_third_of_the_law_has_another_expectation():
     weights = LAW.lower_third()
     found = exact_terms(LAW, LAW.count(LAW.draw(np.random.default_rng(0), 5, weights)), weights)
-    assert abs(found.drifted - found.best_true) > 0.01  # more than rounding: it refutes the forced control
+    # more than rounding: it refutes the forced control
+    assert abs(found.drifted - found.best_true) > 0.01
     assert weights.sum() == pytest.approx(1) and (weights[X[:, 0] > 0] == 0).all()
 
 
@@ -112,7 +124,10 @@ def test_training_on_counts_is_training_on_repeated_rows():
         assert terms.true[k] == pytest.approx(np.mean((told - LAW.y[:, 0]) ** 2), rel=1e-9)
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=2), st.lists(st.floats(0, 1e6), min_size=6, max_size=6))
+@given(
+    st.lists(st.floats(0, 1e6), min_size=2, max_size=2),
+    st.lists(st.floats(0, 1e6), min_size=6, max_size=6),
+)
 def test_any_four_risks_telescope_to_machine_precision(best, levels):
     terms = Terms(np.arange(3), np.array(levels[:3]), np.array(levels[3:]), best[0], best[1])
     assert terms.defect <= 1e-15
@@ -150,7 +165,9 @@ def test_the_closed_forms_are_the_means_of_simulated_least_squares():
     X = rng.normal(size=(trials, n, p))
     w = rng.normal(size=p)
     y = X @ w + rng.normal(size=(trials, n))
-    fitted = np.linalg.solve(X.transpose(0, 2, 1) @ X, (X.transpose(0, 2, 1) @ y[..., None]))[..., 0]
+    fitted = np.linalg.solve(X.transpose(0, 2, 1) @ X, (X.transpose(0, 2, 1) @ y[..., None]))[
+        ..., 0
+    ]
     told = np.einsum("tnp,tp->tn", X, fitted)
     fresh = X @ w + rng.normal(size=(trials, n))
     new = rng.normal(size=(trials, p))
@@ -196,7 +213,8 @@ def test_the_terms_along_a_run_and_what_they_show():
     n = {name: known.middle for name, known in result.numbers.items()}
     total = n["generalisation"] + n["optimisation"] + n["statistical"] + n["approximation"]
     assert total == pytest.approx(n["risk"], rel=1e-14)
-    assert n["optimisation"] < 0 < n["generalisation"]  # trained beyond θ*, at the expense of the law
+    # trained beyond θ*, at the expense of the law
+    assert n["optimisation"] < 0 < n["generalisation"]
     assert n["least risk on the way"] < n["risk"] and n["noise floor"] == pytest.approx(0.09)
     assert [j.judgement.verdict for j in result.as_printed] == [Verdict.REFUTED, Verdict.REFUTED]
     early, late = result.tables[0].rows
@@ -235,9 +253,15 @@ def test_a_network_with_rows_is_judged_on_held_out_rows():
     result = run(error_decomposition, net, steps=60)
     assert result.verdict is Verdict.CONSISTENT
     n = result.numbers
-    total = sum(n[name].middle for name in ("generalisation", "optimisation", "statistical", "approximation"))
+    total = sum(
+        n[name].middle
+        for name in ("generalisation", "optimisation", "statistical", "approximation")
+    )
     assert total == pytest.approx(n["risk"].middle, rel=1e-12)
-    assert n["risk"].middle in n["risk within (nominal 95%)"] and n["risk within (nominal 95%)"].nominal == 0.95
+    assert (
+        n["risk"].middle in n["risk within (nominal 95%)"]
+        and n["risk within (nominal 95%)"].nominal == 0.95
+    )
     assert run(error_decomposition, load_as(Network, "digits-mlp")).verdict is Verdict.INAPPLICABLE
 
 
@@ -247,7 +271,9 @@ def test_the_approximation_term_of_the_network_that_made_the_rows_is_their_noise
     x = rng.normal(size=(60, 2))
     with jax.enable_x64(True):
         y = np.asarray(net.apply(net.params, x)) + 0.1 * rng.normal(size=(60, 1))
-    result = run(error_decomposition, Network.described(net).with_data(Dataset("rows", x, y)), steps=80)
+    result = run(
+        error_decomposition, Network.described(net).with_data(Dataset("rows", x, y)), steps=80
+    )
     assert result.verdict is Verdict.CONSISTENT
     assert 0.005 < result.numbers["approximation"].middle < 0.02  # the noise, of variance 0.01
 

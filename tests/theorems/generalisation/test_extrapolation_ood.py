@@ -20,7 +20,11 @@ from ftheta.relu.network import ExactNetwork
 from ftheta.running import run
 from ftheta.theorems.generalisation.extrapolation_ood import extrapolation_ood
 from ftheta.theorems.generalisation.extrapolation_ood.hull import membership
-from ftheta.theorems.generalisation.extrapolation_ood.importance import GaussianShift, effective_rows, reweight
+from ftheta.theorems.generalisation.extrapolation_ood.importance import (
+    GaussianShift,
+    effective_rows,
+    reweight,
+)
 from ftheta.theorems.generalisation.extrapolation_ood.limits import find_limit, is_bounded
 from ftheta.theorems.generalisation.extrapolation_ood.rays import (
     find_asymptote,
@@ -105,8 +109,15 @@ def test_bounded_networks_tend_to_their_limit_within_the_bound(sigma):
 def verified(x, q, found) -> bool:
     """The certificate, evaluated here once more."""
     if found.kind == "inside":
-        total = [sum(w * Fraction(float(x[k, j])) for w, k in zip(found.weights, found.rows)) for j in range(len(q))]
-        return min(found.weights) >= 0 and sum(found.weights) == 1 and total == [Fraction(float(v)) for v in q]
+        total = [
+            sum(w * Fraction(float(x[k, j])) for w, k in zip(found.weights, found.rows))
+            for j in range(len(q))
+        ]
+        return (
+            min(found.weights) >= 0
+            and sum(found.weights) == 1
+            and total == [Fraction(float(v)) for v in q]
+        )
     w = [Fraction(float(v)) for v in found.normal]
     value = lambda row: sum(a * Fraction(float(b)) for a, b in zip(w, row))
     return found.gap > 0 and value(q) - max(map(value, x)) == found.gap
@@ -119,7 +130,9 @@ def test_membership_agrees_with_all_simplices_and_is_certified(seed, d, n):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
     q = rng.normal(size=d) / 2
-    corners = np.array([np.vstack([x[list(rows)].T, np.ones(d + 1)]) for rows in combinations(range(n), d + 1)])
+    corners = np.array(
+        [np.vstack([x[list(rows)].T, np.ones(d + 1)]) for rows in combinations(range(n), d + 1)]
+    )
     weights = np.linalg.solve(corners, np.r_[q, 1.0][:, None])[..., 0]
     found = membership(x, q)
     assert (found.kind == "inside") == bool((weights >= 0).all(1).any())
@@ -152,7 +165,8 @@ def test_flat_rows_and_wrong_sizes():
     assert membership(flat, np.array([2.5, 7.0])).kind == "inside"
     assert membership(flat, np.array([2.5, 7.5])).kind == "outside"
     beyond = membership(flat, np.array([6.0, 7.0]))
-    assert beyond.kind == "outside" and beyond.distance == pytest.approx(2)  # the constant column has no part in it
+    # the constant column has no part in it
+    assert beyond.kind == "outside" and beyond.distance == pytest.approx(2)
     with pytest.raises(UsageError):
         membership(flat, np.zeros(3))
 
@@ -166,8 +180,12 @@ def test_the_moments_of_the_weights_are_integrals(move, spread):
     p = lambda x: np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
     w = lambda x: float(shift.weights(np.array(x)))
     assert quad(lambda x: p(x) * w(x), -20, 20)[0] == pytest.approx(1)
-    assert quad(lambda x: p(x) * w(x) ** 2, -30, 30, limit=200)[0] == pytest.approx(shift.second_moment, rel=1e-6)
-    assert quad(lambda x: p(x) * w(x) * np.cos(x), -20, 20)[0] == pytest.approx(shift.test_mean(np.cos), rel=1e-6)
+    assert quad(lambda x: p(x) * w(x) ** 2, -30, 30, limit=200)[0] == pytest.approx(
+        shift.second_moment, rel=1e-6
+    )
+    assert quad(lambda x: p(x) * w(x) * np.cos(x), -20, 20)[0] == pytest.approx(
+        shift.test_mean(np.cos), rel=1e-6
+    )
     assert shift.test_mean(np.square) == pytest.approx(move**2 + spread**2)
 
 
@@ -182,7 +200,10 @@ def test_weighted_means_are_unbiased_and_their_intervals_cover():
 
 def test_finite_laws_and_laws_without_support():
     half = Fraction(1, 2)
-    assert reweight([half, half], [Fraction(1, 4), Fraction(3, 4)], [Fraction(1), Fraction(5)]) == (4, 4)
+    assert reweight([half, half], [Fraction(1, 4), Fraction(3, 4)], [Fraction(1), Fraction(5)]) == (
+        4,
+        4,
+    )
     with pytest.raises(UsageError, match="never shows"):
         reweight([Fraction(1), Fraction(0)], [half, half], [Fraction(1), Fraction(1)])
     assert GaussianShift(0.0, 1.5).second_moment == np.inf
@@ -195,9 +216,15 @@ def test_finite_laws_and_laws_without_support():
 def test_a_network_and_data_of_the_user():
     rng = np.random.default_rng(0)
     net = ft.Network.described(random_mlp(rng, (2, 8, 3), bias=1.0), "mine")
-    result = run(extrapolation_ood, net.with_data(ft.Dataset("rows", rng.normal(size=(40, 2)))), rows=10)
+    result = run(
+        extrapolation_ood, net.with_data(ft.Dataset("rows", rng.normal(size=(40, 2)))), rows=10
+    )
     kinds = {row[1] for row in result.tables[0].rows}
-    assert result.verdict is Verdict.PROVED and kinds <= {"inside", "outside"} and len(result.tables[0].rows) == 10
+    assert (
+        result.verdict is Verdict.PROVED
+        and kinds <= {"inside", "outside"}
+        and len(result.tables[0].rows) == 10
+    )
     alone = run(extrapolation_ood, ft.load("iris"))
     assert alone.verdict is Verdict.PROVED and len(alone.charts) == 1
 

@@ -18,7 +18,12 @@ from ftheta.theorems.generalisation.grokking import _tabulate_effect as tabulate
 from ftheta.theorems.generalisation.grokking import fourier, gather, grokking
 from ftheta.theorems.generalisation.grokking.effects import measure_effect, median_time
 from ftheta.theorems.generalisation.grokking.tables import Operation
-from ftheta.theorems.generalisation.grokking.training import GrokkingRun, Protocol, grok, grokking_cell
+from ftheta.theorems.generalisation.grokking.training import (
+    GrokkingRun,
+    Protocol,
+    grok,
+    grokking_cell,
+)
 
 
 def addition(p: int) -> Operation:
@@ -63,7 +68,9 @@ def test_the_network_answers_all_9409_pairs_of_97():
 
 def test_the_control_can_fail(monkeypatch):
     honest = fourier.fourier_network(5)
-    wrong = type(honest)((honest.layers[0], type(honest.layers[1])(-honest.layers[1].weight, honest.layers[1].bias)))
+    wrong = type(honest)(
+        (honest.layers[0], type(honest.layers[1])(-honest.layers[1].weight, honest.layers[1].bias))
+    )
     monkeypatch.setattr(fourier, "fourier_network", lambda p: wrong)
     found = fourier.control(5)
     assert found.right.lo == 0 and found.accuracy.lo < 1 and found.error.hi >= 4
@@ -124,13 +131,19 @@ def test_the_times_are_the_first_looks_at_the_threshold():
 def test_what_was_not_reached_has_no_time():
     seen = GrokkingRun(Protocol(), 0, watched([0, 1.0], [0, 0.2]))
     assert seen.memorised_at == 10 and seen.generalised_at == seen.delay == inf
-    assert median_time([3, inf, 5]) == 5 and median_time([3, inf]) == inf and median_time([1, 2]) == 1.5
+    assert (
+        median_time([3, inf, 5]) == 5
+        and median_time([3, inf]) == inf
+        and median_time([1, 2]) == 1.5
+    )
 
 
 def test_a_run_is_a_function_of_its_seed():
     short = Protocol(steps=60, hidden=16)
     runs = [grok(addition(7), short, seed) for seed in (4, 4, 5)]
-    assert (runs[0].train == runs[1].train).all() and (runs[0].watched.test_loss == runs[1].watched.test_loss).all()
+    assert (runs[0].train == runs[1].train).all() and (
+        runs[0].watched.test_loss == runs[1].watched.test_loss
+    ).all()
     assert (runs[0].watched.test_loss != runs[2].watched.test_loss).any()
 
 
@@ -149,7 +162,9 @@ def test_a_budget_cuts_the_steps_and_nothing_else():
 
 
 def test_addition_is_understood_long_after_it_is_known_by_heart():
-    learned, bare = (grok(addition(17), Protocol(0.6, decay, steps=2000), 1) for decay in (1.0, 0.0))
+    learned, bare = (
+        grok(addition(17), Protocol(0.6, decay, steps=2000), 1) for decay in (1.0, 0.0)
+    )
     assert learned.delay > 5 and learned.validation[-1] > 0.95
     assert bare.train[-1] == 1 and bare.generalised_at == inf
 
@@ -158,7 +173,10 @@ def test_more_known_pairs_are_understood_sooner():
     found = measure_effect(addition(17), Protocol(steps=2000), "fraction", (0.6, 0.8), 1)
     slow, quick = found.times("generalised_at")
     assert quick < slow < inf
-    assert tabulate_effect(found).rows[0][0] == 0.6 and claim_effect(found).judge().verdict is Verdict.CONSISTENT
+    assert (
+        tabulate_effect(found).rows[0][0] == 0.6
+        and claim_effect(found).judge().verdict is Verdict.CONSISTENT
+    )
 
 
 def test_a_random_table_is_learned_by_heart_and_never_understood():

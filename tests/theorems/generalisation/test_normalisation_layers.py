@@ -24,7 +24,10 @@ from ftheta.theorems.generalisation.normalisation_layers.normalisation import (
     restrict,
     weight_norm,
 )
-from ftheta.theorems.generalisation.normalisation_layers.units_and_batches import average_batch_variance, rayleigh
+from ftheta.theorems.generalisation.normalisation_layers.units_and_batches import (
+    average_batch_variance,
+    rayleigh,
+)
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(16, 5)) * [1.0, 2.0, 3.0, 4.0, 5.0] + 3
@@ -33,7 +36,9 @@ Z = RNG.normal(size=(16, 5)) * [1.0, 2.0, 3.0, 4.0, 5.0] + 3
 def test_layer_norm_is_that_of_equinox():
     with jax.enable_x64(True):
         peer = eqx.nn.LayerNorm(5, eps=1e-3, use_weight=False, use_bias=False, dtype=jnp.float64)
-        assert np.allclose(layer_norm(jnp.asarray(Z), 1e-3), jax.vmap(peer)(jnp.asarray(Z)), atol=1e-12)
+        assert np.allclose(
+            layer_norm(jnp.asarray(Z), 1e-3), jax.vmap(peer)(jnp.asarray(Z)), atol=1e-12
+        )
 
 
 def test_batch_norm_and_its_running_statistics_are_those_of_torch():
@@ -45,7 +50,9 @@ def test_batch_norm_and_its_running_statistics_are_those_of_torch():
             trained = peer(torch.tensor(batch)).numpy()
             assert np.allclose(batch_norm(jnp.asarray(batch), 1e-3), trained, atol=1e-10)
             running = running.after(jnp.asarray(batch), 0.3)
-        assert np.allclose(running.mean, peer.running_mean) and np.allclose(running.variance, peer.running_var)
+        assert np.allclose(running.mean, peer.running_mean) and np.allclose(
+            running.variance, peer.running_var
+        )
         evaluated = peer.eval()(torch.tensor(Z)).numpy()
         assert np.allclose(batch_norm(jnp.asarray(Z), 1e-3, running), evaluated, atol=1e-10)
 
@@ -89,12 +96,20 @@ def test_blocks_that_are_scaled_alone_or_together_are_found():
     x = jnp.asarray(Z)
 
     def risk(p):
-        hidden = layer_norm(x @ p["first"]["w"] + p["first"]["b"])  # weight and bias must be scaled together
-        return jnp.mean((jnp.tanh(hidden) @ weight_norm(p["last"]) - 1.0) ** 2) + jnp.sum(p["free"] ** 2)
+        # weight and bias must be scaled together
+        hidden = layer_norm(x @ p["first"]["w"] + p["first"]["b"])
+        return jnp.mean((jnp.tanh(hidden) @ weight_norm(p["last"]) - 1.0) ** 2) + jnp.sum(
+            p["free"] ** 2
+        )
 
     with jax.enable_x64(True):
         draw = lambda *shape: RNG.normal(size=shape)
-        params = {"first": {"w": draw(5, 4), "b": draw(4)}, "last": draw(4), "free": draw(2), "zero": np.zeros(3)}
+        params = {
+            "first": {"w": draw(5, 4), "b": draw(4)},
+            "last": draw(4),
+            "free": draw(2),
+            "zero": np.zeros(3),
+        }
         kept, rest = invariant_blocks(risk, params, 1e-9)
         names = {b.name for b in kept}
         assert names == {"['last']", "['first'][all]"} and [b.name for b in rest] == ["['free']"]
@@ -123,8 +138,12 @@ def test_a_normalised_network_trains_and_is_judged():
 
 def test_an_epsilon_in_the_layers_needs_a_tolerance_and_then_nothing_is_refuted():
     x = RNG.normal(size=(30, 3))
-    params, apply = normalised_mlp(np.random.default_rng(0), (3, 8, 1), "layer", "tanh", epsilon=1e-5)
-    net = ft.Network("normalised", apply, params, (3,)).with_data(ft.Dataset("rows", x, np.sin(x[:, 0])))
+    params, apply = normalised_mlp(
+        np.random.default_rng(0), (3, 8, 1), "layer", "tanh", epsilon=1e-5
+    )
+    net = ft.Network("normalised", apply, params, (3,)).with_data(
+        ft.Dataset("rows", x, np.sin(x[:, 0]))
+    )
     assert run(normalisation_layers, net).verdict is Verdict.INAPPLICABLE
     assert run(normalisation_layers, net, steps=20, tolerance=1e-3).verdict is Verdict.CONSISTENT
 

@@ -16,7 +16,13 @@ from ftheta.logic import UsageError, Verdict
 from ftheta.running import run
 from ftheta.theorems.generalisation.runge import runge
 from ftheta.theorems.generalisation.runge.interval_function import extend_broken_line
-from ftheta.theorems.generalisation.runge.nodes import KINDS, Interpolant, between, lebesgue_constant, nodes
+from ftheta.theorems.generalisation.runge.nodes import (
+    KINDS,
+    Interpolant,
+    between,
+    lebesgue_constant,
+    nodes,
+)
 from ftheta.theorems.generalisation.runge.runge_function import Runge
 from ftheta.theorems.generalisation.runge.sampled_function import SampledFunction
 
@@ -26,7 +32,9 @@ GRID = -np.cos(np.linspace(0, np.pi, 40_001))
 FEW: dict[str, Any] = {"steps": 20}
 
 
-@pytest.mark.parametrize("n, even, good", [(5, 0.4327, 0.5559), (10, 1.9157, 0.10915), (20, 59.822, 0.015334)])
+@pytest.mark.parametrize(
+    "n, even, good", [(5, 0.4327, 0.5559), (10, 1.9157, 0.10915), (20, 59.822, 0.015334)]
+)
 def test_the_values_of_the_catalogue(n, even, good):
     f = Runge()
     assert f.error("equispaced", n).middle == pytest.approx(even, rel=1e-4)
@@ -48,7 +56,11 @@ def test_the_enclosed_error_is_that_of_the_polynomial(kind, a, n):
     assert found.width < 1e-12 * found.hi
     rounding = 1e-15 * n * lebesgue_constant(kind, n).hi
     assert seen <= found.hi * (1 + 1e-7) + rounding and found.lo <= seen * (1 + 1e-5) + rounding
-    assert np.allclose(f.errors_at(kind, n, GRID[::50]), f(GRID[::50]) - p(GRID[::50]), atol=1e-6 * found.hi + rounding)
+    assert np.allclose(
+        f.errors_at(kind, n, GRID[::50]),
+        f(GRID[::50]) - p(GRID[::50]),
+        atol=1e-6 * found.hi + rounding,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,11 +101,15 @@ def test_the_growth_factor_is_a_difference_of_potentials(a):
     assert Runge(a).growth == pytest.approx(np.exp(U(1.0) - U(1j / np.sqrt(a))), rel=1e-6)
 
 
-@pytest.mark.parametrize("a, ellipse", [(25.0, 1.2), (25.0, 1.21), (25.0, 1.5), (400.0, 1.2), (1.0, 2.0)])
+@pytest.mark.parametrize(
+    "a, ellipse", [(25.0, 1.2), (25.0, 1.21), (25.0, 1.5), (400.0, 1.2), (1.0, 2.0)]
+)
 def test_the_size_on_the_ellipse(a, ellipse):
     """Inside and outside of the ellipse of the pole, against many points."""
     holds, size = Runge(a).on_ellipse(ellipse)
-    assert float(size) == pytest.approx(SampledFunction(Runge(a)).on_ellipse(ellipse, 100_000), rel=1e-6)
+    assert float(size) == pytest.approx(
+        SampledFunction(Runge(a)).on_ellipse(ellipse, 100_000), rel=1e-6
+    )
     assert holds == (ellipse < float(Runge(a).rho))
 
 
@@ -101,7 +117,9 @@ def test_the_size_on_the_ellipse(a, ellipse):
 @given(st.lists(st.fractions(-4, 4, max_denominator=8), min_size=1, max_size=6), st.integers(0, 3))
 def test_the_largest_quotient_is_not_met_elsewhere(coefficients, k):
     below = [Fraction(1), Fraction(0), Fraction(k)]
-    found = largest_quotient(polynomial(*coefficients), polynomial(*below), Fraction(-1), Fraction(2))
+    found = largest_quotient(
+        polynomial(*coefficients), polynomial(*below), Fraction(-1), Fraction(2)
+    )
     t = np.linspace(-1, 2, 3001)
     seen = np.abs(np.polyval([float(c) for c in coefficients[::-1]], t) / (1 + k * t * t)).max()
     assert seen <= found.hi * (1 + 1e-12) + 1e-12 and found.lo <= seen + 1e-4 * (1 + found.hi)
@@ -117,7 +135,9 @@ def test_interpolants_reproduce_polynomials_and_agree_with_scipy(seed, n):
     t = np.concatenate([x, rng.uniform(x[0], x[-1], 20)])
     p = Interpolant(x, y)
     scale = p.lebesgue(t).max()
-    assert p(t) == pytest.approx(np.polynomial.chebyshev.chebval((t - x.mean()) / np.ptp(x), c), abs=1e-11 * scale)
+    assert p(t) == pytest.approx(
+        np.polynomial.chebyshev.chebval((t - x.mean()) / np.ptp(x), c), abs=1e-11 * scale
+    )
     assert p(t) == pytest.approx(BarycentricInterpolator(x, y)(t), abs=1e-11 * scale)
     assert (p(x) == y).all() and p.cardinal(t[-1]).sum() == pytest.approx(1)
 

@@ -19,9 +19,19 @@ from ftheta.pieces.functions.convexity import Difference
 from ftheta.relu.exact import exact
 from ftheta.running import run
 from ftheta.theorems.generalisation.structure_preserving_networks import certificates as tests
-from ftheta.theorems.generalisation.structure_preserving_networks import hamiltonian, physics, shears
-from ftheta.theorems.generalisation.structure_preserving_networks import structure_preserving_networks as theorem
-from ftheta.theorems.generalisation.structure_preserving_networks.signs import draw_input_convex, shape_of, with_signs
+from ftheta.theorems.generalisation.structure_preserving_networks import (
+    hamiltonian,
+    physics,
+    shears,
+)
+from ftheta.theorems.generalisation.structure_preserving_networks import (
+    structure_preserving_networks as theorem,
+)
+from ftheta.theorems.generalisation.structure_preserving_networks.signs import (
+    draw_input_convex,
+    shape_of,
+    with_signs,
+)
 
 from ...thoroughness import max_examples
 
@@ -39,7 +49,9 @@ def test_leapfrog_and_euler_by_their_recursions(h):
         q += h * p
         p -= h / 2 * q
     M = shears.leapfrog_matrix(h)
-    assert q * q + p * p == shears.energy_after(M, steps) and q * q * (1 - h * h / 4) + p * p == start
+    assert (
+        q * q + p * p == shears.energy_after(M, steps) and q * q * (1 - h * h / 4) + p * p == start
+    )
     assert shears.exact_defect(M) == 0 == shears.determinant(M) - 1
     assert shears.determinant(shears.euler_matrix(h)) == 1 + h * h
     assert shears.energy_after(shears.euler_matrix(h), 7) == (1 + h * h) ** 7
@@ -71,7 +83,9 @@ def test_the_exact_map_is_the_sympnet_and_passes_on_every_cell():
         net = shears.exact_map(params)
         with jax.enable_x64(True):
             for x in rng.normal(size=(5, 2 * pairs)):
-                assert np.allclose(shears.SympNet()(params, x), [float(v) for v in net(x.tolist())], rtol=1e-12)
+                assert np.allclose(
+                    shears.SympNet()(params, x), [float(v) for v in net(x.tolist())], rtol=1e-12
+                )
     pieces = tests.pieces_everywhere(shears.exact_map(shears.draw_shears(rng, 1, 3, 3)), 2000)
     assert pieces is not None and len(pieces) > 5 and tests.symplectic_test(pieces).excess == 0
     bent = [replace(p, rows=(p.rows[0], tuple(2 * a for a in p.rows[1]))) for p in pieces]
@@ -91,7 +105,11 @@ def test_hamiltonian_flows_keep_their_energy():
 def signed(rng: np.random.Generator, widths: tuple[int, ...]) -> Description:
     """Few weights, of mostly one sign: so that the signs sometimes prove something."""
     layers = [
-        Dense(np.abs(rng.integers(-2, 3, (n, m))) * rng.choice([1, 1, 1, -1], (n, m)), rng.integers(-2, 3, n), "relu")
+        Dense(
+            np.abs(rng.integers(-2, 3, (n, m))) * rng.choice([1, 1, 1, -1], (n, m)),
+            rng.integers(-2, 3, n),
+            "relu",
+        )
         for m, n in pairwise(widths)
     ]
     return Description((*layers[:-1], Dense(layers[-1].weight, layers[-1].bias)))
@@ -130,7 +148,9 @@ def test_the_convexity_test_is_that_of_the_facets(seed):
         step = 1e-6 * (b - a)
         with jax.enable_x64(True):
             slope = (value(a + step) - value(a - step)) / 2e-6
-            assert value(a) + slope - value(b) == pytest.approx(float(found.excess), rel=1e-4, abs=1e-6)
+            assert value(a) + slope - value(b) == pytest.approx(
+                float(found.excess), rel=1e-4, abs=1e-6
+            )
 
 
 def test_constructed_networks_have_their_shape():
@@ -153,7 +173,9 @@ def test_input_convex_networks_bend_upwards_along_every_segment():
     with jax.enable_x64(True):
         for a, b in rng.normal(size=(50, 2, 2)) * 3:
             assert f((a + b) / 2) <= (f(a) + f(b)) / 2 + 1e-9
-    found = shape_of(ft.pieces.normal_forms.normal_form(ft.Network("f", apply, params, (2,))).network)
+    found = shape_of(
+        ft.pieces.normal_forms.normal_form(ft.Network("f", apply, params, (2,))).network
+    )
     assert found.convex[0] and not found.concave[0]
 
 
@@ -165,12 +187,17 @@ def test_collocation_has_no_loss_and_an_error_within_its_residual(n):
     u = physics.Collocated.of(n)
     t = np.arange(1, n + 1) / n
     A = np.array([[k * s ** (k - 1) + s**k for k in range(1, n + 1)] for s in t])
-    assert [float(c) for c in u.coefficients[1:]] == pytest.approx(np.linalg.solve(A, -np.ones(n)), rel=1e-4, abs=1e-6)
+    assert [float(c) for c in u.coefficients[1:]] == pytest.approx(
+        np.linalg.solve(A, -np.ones(n)), rel=1e-4, abs=1e-6
+    )
     assert u.loss == 0 and u(Fraction(0)) == 1
     off = abs(float(u(Fraction(1))) - np.exp(-1))
     sup = u.largest_residual
     grid = np.abs(np.polyval([float(r) for r in u.residual[::-1]], np.linspace(0, 1, 2001)))
-    assert grid.max() == pytest.approx(sup.middle, rel=1e-3) and off <= (1 - np.exp(-1)) * sup.hi + 1e-15
+    assert (
+        grid.max() == pytest.approx(sup.middle, rel=1e-3)
+        and off <= (1 - np.exp(-1)) * sup.hi + 1e-15
+    )
 
 
 def test_the_residual_bounds_the_error_of_any_network():
@@ -181,9 +208,13 @@ def test_the_residual_bounds_the_error_of_any_network():
         assert found.error.hi <= found.bound.hi
         slopes = np.gradient(found.u, found.t)
         assert np.abs((slopes + found.u)[5:-5]).max() <= found.residual.hi + 1e-4
-        assert np.isfinite(found.residual.hi) == (sigma == "tanh")  # between the points only where it is known
+        # between the points only where it is known
+        assert np.isfinite(found.residual.hi) == (sigma == "tanh")
     trained = physics.train_informed(rng, 8, 16, 600)
-    assert physics.measure_residual(lambda t: trained.apply(trained.params, t), trained).error.hi < 0.05
+    assert (
+        physics.measure_residual(lambda t: trained.apply(trained.params, t), trained).error.hi
+        < 0.05
+    )
 
 
 def test_the_projection_is_the_nearest_point_that_meets_the_constraint():
@@ -213,13 +244,19 @@ def test_any_network_gets_a_certificate():
     assert [j.judgement.verdict for j in result.claims[:2]] == [Verdict.PROVED] * 2
     large = ft.Network.described(random_mlp(rng, (10, 8, 1), "tanh"), "large")
     failing = run(theorem, large, property="any")
-    assert {row[0]: row[2] for row in failing.tables[0].rows} == {"monotone": "fails", "convex": "fails"}
-    assert {judged.claim.kind for judged in failing.claims} == {"exists"}  # with the places where it fails
+    assert {row[0]: row[2] for row in failing.tables[0].rows} == {
+        "monotone": "fails",
+        "convex": "fails",
+    }
+    # with the places where it fails
+    assert {judged.claim.kind for judged in failing.claims} == {"exists"}
     assert failing.verdict is Verdict.PROVED
 
 
 def test_a_network_that_lies_about_its_layers_is_not_believed():
-    net = ft.Network.described(with_signs(random_mlp(np.random.default_rng(0), (2, 3, 1), "softplus"), True), "honest")
+    net = ft.Network.described(
+        with_signs(random_mlp(np.random.default_rng(0), (2, 3, 1), "softplus"), True), "honest"
+    )
     assert run(theorem, net, property="convex").verdict is Verdict.CONSISTENT
     liar = replace(net, apply=lambda params, x: -net.apply(params, x))
     assert run(theorem, liar, property="convex").verdict is Verdict.INAPPLICABLE

@@ -26,7 +26,10 @@ from ftheta.running import run
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load_as
 from ftheta.theorems.generalisation.vc_uniform_convergence import vc_uniform_convergence
-from ftheta.theorems.generalisation.vc_uniform_convergence.architectures import count_rows_needed, units_of_widths
+from ftheta.theorems.generalisation.vc_uniform_convergence.architectures import (
+    count_rows_needed,
+    units_of_widths,
+)
 from ftheta.theorems.generalisation.vc_uniform_convergence.rademacher import linear_ball
 from ftheta.theorems.generalisation.vc_uniform_convergence.shattering import (
     append_one,
@@ -53,7 +56,11 @@ def by_linear_programs(x: np.ndarray) -> set[tuple[bool, ...]]:
     for labels in product((True, False), repeat=len(x)):
         signs = np.where(labels, 1.0, -1.0)
         solved = linprog(
-            np.zeros(z.shape[1]), -signs[:, None] * z, -np.ones(len(x)), bounds=(None, None), method="highs"
+            np.zeros(z.shape[1]),
+            -signs[:, None] * z,
+            -np.ones(len(x)),
+            bounds=(None, None),
+            method="highs",
         )
         if solved.status == 0:
             found.add(labels)
@@ -69,7 +76,9 @@ def test_the_labellings_are_those_of_a_linear_program_for_each(rows):
     assert {tuple(map(bool, row)) for row in found.patterns} == by_linear_programs(x)
 
 
-@pytest.mark.parametrize(("points", "expected"), [(1, 2), (2, 4), (3, 8), (4, 14), (5, 22), (6, 32)])
+@pytest.mark.parametrize(
+    ("points", "expected"), [(1, 2), (2, 4), (3, 8), (4, 14), (5, 22), (6, 32)]
+)
 def test_the_plane_has_the_counts_of_the_catalogue(points, expected):
     x = np.random.default_rng(points).normal(size=(points, 2))
     assert len(halfspace_labellings(append_one(x)).patterns) == expected == cover_count(points, 3)
@@ -84,7 +93,9 @@ def test_columns_that_follow_from_others_change_nothing():
     x = rng.integers(-3, 4, (6, 2)).astype(float)
     wide = x @ rng.integers(-3, 4, (2, 40)).astype(float)
     assert halfspace_labellings(append_one(wide)).programs <= 80
-    assert len(halfspace_labellings(append_one(wide)).patterns) == len(halfspace_labellings(append_one(x)).patterns)
+    assert len(halfspace_labellings(append_one(wide)).patterns) == len(
+        halfspace_labellings(append_one(x)).patterns
+    )
 
 
 @pytest.mark.parametrize("z", [np.zeros((0, 2)), np.zeros((17, 2)), np.zeros(3)])
@@ -137,7 +148,8 @@ def test_radon_weights_balance_and_no_halfspace_makes_their_signs(d, seed):
     assert any(u) and sum(u) == 0
     assert all(sum(w * Fraction(v) for w, v in zip(u, column)) == 0 for column in x.T.tolist())
     assert not any(
-        all(row[i] == (w > 0) for i, w in enumerate(u) if w) for row in halfspace_labellings(append_one(x)).patterns
+        all(row[i] == (w > 0) for i, w in enumerate(u) if w)
+        for row in halfspace_labellings(append_one(x)).patterns
     )
 
 
@@ -163,10 +175,20 @@ def test_the_rows_are_the_least_that_suffice(size, radius, delta):
 
 
 def test_the_vc_radius_is_the_formula_of_the_catalogue():
-    assert vc_radius(3, 1000, 0.05) == pytest.approx(sqrt(8 * (3 * log(2 * e * 1000 / 3) + log(80)) / 1000), rel=1e-14)
-    assert vc_radius(50, 10, 0.05) == pytest.approx(sqrt(8 * (20 * log(2) + log(80)) / 10), rel=1e-14)
-    assert growth_radius(log(64), 100, 0.1) == pytest.approx(sqrt(8 / 100 * log(4 * 64 / 0.1)), rel=1e-14)
-    assert all((2 * e * n / d) ** d >= sauer_shelah(2 * n, d) for n in (1, 5, 50) for d in range(1, min(2 * n, 9) + 1))
+    assert vc_radius(3, 1000, 0.05) == pytest.approx(
+        sqrt(8 * (3 * log(2 * e * 1000 / 3) + log(80)) / 1000), rel=1e-14
+    )
+    assert vc_radius(50, 10, 0.05) == pytest.approx(
+        sqrt(8 * (20 * log(2) + log(80)) / 10), rel=1e-14
+    )
+    assert growth_radius(log(64), 100, 0.1) == pytest.approx(
+        sqrt(8 / 100 * log(4 * 64 / 0.1)), rel=1e-14
+    )
+    assert all(
+        (2 * e * n / d) ** d >= sauer_shelah(2 * n, d)
+        for n in (1, 5, 50)
+        for d in range(1, min(2 * n, 9) + 1)
+    )
 
 
 @pytest.mark.parametrize(("size", "radius"), [(0, 0.1), (10, 0.0), (10, float("nan"))])
@@ -181,7 +203,9 @@ def test_the_deviation_of_half_lines_is_that_of_a_fine_search():
         x = rng.random(n)
         y = (x > 0.5) ^ (rng.random(n) < 0.2)
         found = thresholds_deviation(x, y, 0.2)
-        cuts = np.unique(np.concatenate([np.linspace(0, 1, 4001), x, x - 1e-12, x + 1e-12]).clip(0, 1))
+        cuts = np.unique(
+            np.concatenate([np.linspace(0, 1, 4001), x, x - 1e-12, x + 1e-12]).clip(0, 1)
+        )
         sampled = np.array([np.mean((x > a) != y) for a in cuts])
         known = 0.2 + 0.6 * np.abs(cuts - 0.5)
         assert found == pytest.approx(np.abs(sampled - known).max(), abs=1e-9)
@@ -232,7 +256,9 @@ def test_the_growth_bound_is_the_product_of_the_layers():
     W2 = 13
     m = 1000
     expected = log(2) + W1 * log(2 * e * m * 3 / W1) + log(2) + W2 * log(2 * e * m * 2 / W2)
-    assert units.parameters == (W1, W2) and units.log_growth(m) == pytest.approx(expected, rel=1e-13)
+    assert units.parameters == (W1, W2) and units.log_growth(m) == pytest.approx(
+        expected, rel=1e-13
+    )
     assert units.log_growth(1) == pytest.approx(4 * log(2), rel=1e-13)  # few rows: all sign vectors
 
 
@@ -278,7 +304,11 @@ def test_drawn_signs_agree_with_all_signs():
 
 
 def test_an_empty_sample_and_a_negative_ball_are_refused():
-    for x, norm in ((np.zeros((0, 2)), 1.0), (np.ones((2, 2)), -1.0), (np.ones((2, 2)), float("nan"))):
+    for x, norm in (
+        (np.zeros((0, 2)), 1.0),
+        (np.ones((2, 2)), -1.0),
+        (np.ones((2, 2)), float("nan")),
+    ):
         with pytest.raises(UsageError, match="ball"):
             linear_ball(x, norm, np.random.default_rng(0))
 
@@ -299,7 +329,9 @@ def test_a_network_is_given_bounds_with_numbers_marked_vacuous():
     assert result.verdict is Verdict.CONSISTENT and result.vacuous
     assert result.numbers["VC"].hi > 1 > result.numbers["Clopper–Pearson"].hi
     for name in ("VC", "Clopper–Pearson"):  # bounds that hold with a probability are not exact
-        assert result.numbers[name].confidence == pytest.approx(0.95) and result.numbers[name].assuming
+        assert (
+            result.numbers[name].confidence == pytest.approx(0.95) and result.numbers[name].assuming
+        )
     assert run(vc_uniform_convergence, net).verdict is Verdict.INAPPLICABLE
 
 

@@ -26,7 +26,12 @@ def test_times_of_a_backward_process_fall_to_where_it_stops(stop):
 
 def test_samples_of_the_reverse_sde_stop_at_the_noise_that_is_asked_for():
     """Of one point and the exact score the samples are normal with the variance 1 − e^(−2τ)."""
-    found = run(theorem("girsanov"), Measure("one point", np.ones((1, 1)), np.ones(1), 0.0), error=0.0, stop=0.01)
+    found = run(
+        theorem("girsanov"),
+        Measure("one point", np.ones((1, 1)), np.ones(1), 0.0),
+        error=0.0,
+        stop=0.01,
+    )
     chart = found.charts[0]
     edges, heights = np.asarray(chart.edges), np.asarray(chart.heights)
     middles, shares = (edges[1:] + edges[:-1]) / 2, heights * np.diff(edges)
@@ -35,14 +40,17 @@ def test_samples_of_the_reverse_sde_stop_at_the_noise_that_is_asked_for():
     assert found.verdict.holds
 
 
-@pytest.mark.parametrize("slope, noise, at", [(10.0, 1e-3, 0.0), (100.0, 1e-3, 0.0), (1.0, 0.5, 0.3)])
+@pytest.mark.parametrize(
+    "slope, noise, at", [(10.0, 1e-3, 0.0), (100.0, 1e-3, 0.0), (1.0, 0.5, 0.3)]
+)
 def test_a_likelihood_with_a_narrow_peak_is_enclosed_or_said_to_be_unknown(slope, noise, at):
     layers = (Dense(np.array([[slope]]), np.zeros(1), "tanh"), Dense(np.ones((1, 1)), np.zeros(1)))
     net = Network.described(Description(layers)).with_role("decoder")
     found = run(theorem("vae-elbo"), net, noise=noise, at=at).numbers["log p(x)"]
     peak, width = np.arctanh(at) / slope, noise / slope
     density = lambda u: np.exp(
-        -(((at - np.tanh(slope * (peak + width * u))) / noise) ** 2) / 2 - (peak + width * u) ** 2 / 2
+        -(((at - np.tanh(slope * (peak + width * u))) / noise) ** 2) / 2
+        - (peak + width * u) ** 2 / 2
     )
     reach = 40 if width < 0.1 else 12 / width
     inside = quad(density, -reach, reach, points=[0.0], limit=200)[0]
@@ -53,10 +61,14 @@ def test_masses_of_far_levels_do_not_underflow():
     x = np.array([[0.0], [50.0], [-60.0], [3000.0]])
     found = _log_masses(x, np.zeros((4, 1)), np.ones(1))[:, 0]
     assert found[0] == pytest.approx(log(norm.cdf(1) - 0.5))
-    assert found[1:] == pytest.approx([norm.logsf(50), norm.logcdf(-59), norm.logsf(3000)], rel=1e-12)
+    assert found[1:] == pytest.approx(
+        [norm.logsf(50), norm.logcdf(-59), norm.logsf(3000)], rel=1e-12
+    )
 
 
-@pytest.mark.parametrize("knobs", [{"time": 0.0}, {"start_spread": 1.0}, {"start": 0.0, "start_spread": 1.0}])
+@pytest.mark.parametrize(
+    "knobs", [{"time": 0.0}, {"start_spread": 1.0}, {"start": 0.0, "start_spread": 1.0}]
+)
 def test_decay_at_exactly_its_rate_is_no_doubt(knobs):
     assert run(theorem("langevin-log-sobolev"), **knobs).verdict.holds
 
@@ -68,7 +80,9 @@ def test_a_flow_to_a_single_point_has_its_floor():
 
 def test_a_column_that_never_changes_does_not_stop_the_witness_of_a_copy():
     rows = np.stack([np.random.default_rng(0).normal(size=12), np.ones(12)], 1)
-    found = run(theorem("memorise-and-speciate"), Dataset("constant column", rows), margin=0.0, force=True)
+    found = run(
+        theorem("memorise-and-speciate"), Dataset("constant column", rows), margin=0.0, force=True
+    )
     assert found.verdict is Verdict.REFUTED
 
 

@@ -36,7 +36,9 @@ def test_a_diameter_that_the_rows_have_is_shown_by_all_pairs():
 @max_examples(20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_the_largest_distance_of_two_rows_lies_in_its_enclosure(seed, d):
-    x = np.random.default_rng(seed).normal(size=(6, d)) * 10.0 ** np.random.default_rng(seed).integers(-5, 6)
+    x = np.random.default_rng(seed).normal(size=(6, d)) * 10.0 ** np.random.default_rng(
+        seed
+    ).integers(-5, 6)
     rows = [[Fraction(v) for v in row] for row in x.tolist()]
     square = max(sum((a - b) ** 2 for a, b in zip(p, q)) for p in rows for q in rows)
     found = farthest_apart(x)
@@ -51,14 +53,24 @@ def test_gradients_that_were_looked_at_are_no_bound_of_the_lipschitz_constant():
 def test_a_constant_critic_sees_nothing_of_the_distance():
     net = Network.described(Description((Dense(np.zeros((1, 2)), np.ones(1), "identity"),)))
     rng = np.random.default_rng(0)
-    data = Dataset("two", np.concatenate([rng.normal(size=(5, 2)), 1 + rng.normal(size=(5, 2))]), np.repeat([0, 1], 5))
+    data = Dataset(
+        "two",
+        np.concatenate([rng.normal(size=(5, 2)), 1 + rng.normal(size=(5, 2))]),
+        np.repeat([0, 1], 5),
+    )
     subject = net.with_data(data)
     assert assess(theorem("wgan-critic"), subject).applies
     assert run(theorem("wgan-critic"), subject).verdict.holds
 
 
 @pytest.mark.parametrize(
-    "x, y, p", [([1e200], [-1e200], 2), ([1e308], [-1e308], 1), ([1e308] * 3, [0.0] * 3, 1), ([1e-160], [0.0], 2)]
+    "x, y, p",
+    [
+        ([1e200], [-1e200], 2),
+        ([1e308], [-1e308], 1),
+        ([1e308] * 3, [0.0] * 3, 1),
+        ([1e-160], [0.0], 2),
+    ],
 )
 def test_costs_beyond_the_floats_are_enclosed_all_the_same(x, y, p):
     found = line_cost(np.array(x), np.array(y), p=p)
@@ -70,14 +82,22 @@ def test_costs_beyond_the_floats_are_enclosed_all_the_same(x, y, p):
 @pytest.mark.parametrize(
     "x, y, p",
     [
-        (np.array([-100], np.int8), np.array([100, 100], np.int8), 1),  # the difference wraps around in eight bits
+        (
+            np.array([-100], np.int8),
+            np.array([100, 100], np.int8),
+            1,
+        ),  # the difference wraps around in eight bits
         (np.array([1, 1], np.float32) * np.float32(1e-30), np.ones(3, np.float32), 1),
         (
             np.array([-1e200, 1e200]),
             np.repeat([-1e200, 1e200], 2),
             2,
         ),  # the cost is zero, the square of the range is not
-        (np.array([0.0]), np.array([1.6e-162]), 2),  # the square is rounded up to the least positive number
+        (
+            np.array([0.0]),
+            np.array([1.6e-162]),
+            2,
+        ),  # the square is rounded up to the least positive number
     ],
 )
 def test_line_costs_are_those_of_the_real_numbers(x, y, p):
@@ -90,7 +110,12 @@ SAME = np.random.default_rng(0).normal(size=(30, 2))
 
 @pytest.mark.parametrize(
     "x, y",
-    [(SAME, SAME[::-1]), (np.ones((4, 2)), np.ones((5, 2))), (1e6 * SAME, 1e6 * SAME[::-1]), (1e8 + SAME, 1e8 + SAME)],
+    [
+        (SAME, SAME[::-1]),
+        (np.ones((4, 2)), np.ones((5, 2))),
+        (1e6 * SAME, 1e6 * SAME[::-1]),
+        (1e8 + SAME, 1e8 + SAME),
+    ],
     ids=["equal", "one point", "large", "far from the origin"],
 )
 def test_samples_that_cost_nothing_to_move_do_not_refute_duality(x, y):
@@ -101,7 +126,9 @@ def test_samples_that_cost_nothing_to_move_do_not_refute_duality(x, y):
 def test_a_column_that_never_changes_is_compared_too():
     rows = np.stack([np.arange(5.0), np.ones(5)], 1)
     assert run(
-        theorem("transport-1d"), make_pair("constant column", rows, rows + np.array([0.5, 0.0])), power=2.0
+        theorem("transport-1d"),
+        make_pair("constant column", rows, rows + np.array([0.5, 0.0])),
+        power=2.0,
     ).verdict.holds
 
 
@@ -115,7 +142,9 @@ def test_the_plan_beside_sorting_is_one_of_all_rows():
 
 
 @pytest.mark.parametrize("name", ["bures-and-fid", "gan-and-transport"])
-@pytest.mark.parametrize("x", [np.arange(20.0)[:, None], SAME, 1e6 * SAME], ids=["line", "plane", "large"])
+@pytest.mark.parametrize(
+    "x", [np.arange(20.0)[:, None], SAME, 1e6 * SAME], ids=["line", "plane", "large"]
+)
 def test_one_sample_in_two_orders_contradicts_nothing(name, x):
     found = run(theorem(name), make_pair("one sample", x, x[::-1]))
     assert found.verdict is Verdict.CERTIFIED
@@ -129,9 +158,13 @@ def test_clouds_that_mirror_one_another_have_a_rectified_flow():
 
 
 def test_a_statistic_of_large_rows_is_zero_up_to_rounding():
-    found = run(theorem("mmd-test"), make_pair("one sample", 1e6 * SAME, 1e6 * SAME[::-1]), kernel="energy")
+    found = run(
+        theorem("mmd-test"), make_pair("one sample", 1e6 * SAME, 1e6 * SAME[::-1]), kernel="energy"
+    )
     assert not any(judged.judgement.contradicted for judged in found.claims)
 
 
 def test_rows_that_are_all_alike_are_at_no_distance():
-    assert run(theorem("wasserstein-sampling"), Dataset("one point", np.ones((20, 2)))).verdict.holds
+    assert run(
+        theorem("wasserstein-sampling"), Dataset("one point", np.ones((20, 2)))
+    ).verdict.holds

@@ -47,7 +47,9 @@ def draw(seed: int, atoms: int = 3, dimension: int = 1, variance: float = 0.3) -
     return Mixture(rng.normal(size=(atoms, dimension)), rng.dirichlet(np.ones(atoms)), variance)
 
 
-mixtures = st.builds(draw, st.integers(0, 1000), st.integers(1, 5), st.integers(1, 3), st.floats(0.01, 3))
+mixtures = st.builds(
+    draw, st.integers(0, 1000), st.integers(1, 5), st.integers(1, 3), st.floats(0.01, 3)
+)
 TWO = Mixture(place_on_ring(2, 2.0, 1), np.array([0.5, 0.5]), 1.0)
 
 
@@ -66,7 +68,9 @@ def test_the_score_is_the_derivative_of_the_log_density(mixture):
 
     def log_density(at):
         squares = ((at[:, None] - mixture.atoms[None]) ** 2).sum(2)
-        return np.asarray(special.logsumexp(-squares / (2 * mixture.variance), b=mixture.weights, axis=1))
+        return np.asarray(
+            special.logsumexp(-squares / (2 * mixture.variance), b=mixture.weights, axis=1)
+        )
 
     for j, unit in enumerate(np.eye(x.shape[1])):
         slope = (log_density(x + h * unit) - log_density(x - h * unit)) / (2 * h)
@@ -80,14 +84,18 @@ def test_the_score_of_two_bumps_has_a_closed_form():
 
 
 def test_the_variance_of_one_bump_tends_to_one():
-    assert Mixture(np.zeros((1, 1)), np.ones(1), 4.0).after(1.0).variance == pytest.approx(1 + 3 / e**2, rel=1e-14)
+    assert Mixture(np.zeros((1, 1)), np.ones(1), 4.0).after(1.0).variance == pytest.approx(
+        1 + 3 / e**2, rel=1e-14
+    )
 
 
 @max_examples(40)
 @given(mixtures, st.floats(0.05, 5))
 def test_tweedies_formula_is_bayes_rule(mixture, sigma):
     x = mixture.add_noise(sigma).sample(np.random.default_rng(0), 5)
-    np.testing.assert_allclose(tweedie(mixture, sigma, x), posterior_mean(mixture, sigma, x), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(
+        tweedie(mixture, sigma, x), posterior_mean(mixture, sigma, x), rtol=1e-9, atol=1e-11
+    )
 
 
 def test_denoising_one_bump_shrinks_towards_its_centre():
@@ -137,7 +145,9 @@ def test_the_flow_carries_quantiles_to_quantiles(mixture):
 def test_one_step_of_the_reverse_sde_is_exact_for_one_bump():
     bump = Mixture(np.array([[2.0]]), np.ones(1), 0.25)
     rng = np.random.default_rng(0)
-    x = reverse_sde(bump.score_at, bump.after(1.5).sample(rng, 20_000), np.array([1.5, 0.0]), rng, bump.variance)[:, 0]
+    x = reverse_sde(
+        bump.score_at, bump.after(1.5).sample(rng, 20_000), np.array([1.5, 0.0]), rng, bump.variance
+    )[:, 0]
     assert 2.0 in mean(x) and 0.25 in mean((x - 2) ** 2)
 
 
@@ -193,9 +203,14 @@ def test_the_score_of_a_finite_sample_leads_back_to_it(dimension):
     points, data, far = memorise(mixture, np.random.default_rng(0), 6.0)
     assert far.max() < 1e-6
     fresh = reverse_sde(
-        mixture.score_at, points, backward_times(mixture, 6.0, 100), np.random.default_rng(0), mixture.variance
+        mixture.score_at,
+        points,
+        backward_times(mixture, 6.0, 100),
+        np.random.default_rng(0),
+        mixture.variance,
     )
-    assert np.median(np.abs(fresh[:, None] - data[None]).sum(2).min(1)) > 1e-3  # the true score does not
+    # the true score does not
+    assert np.median(np.abs(fresh[:, None] - data[None]).sum(2).min(1)) > 1e-3
 
 
 def test_few_discrete_data_are_themselves_what_is_returned_to():
@@ -207,7 +222,9 @@ def test_few_discrete_data_are_themselves_what_is_returned_to():
 
 def test_pointwise_claims_hold_and_fail_for_the_wrong_law():
     x = TWO.sample(np.random.default_rng(0), 8)
-    assert all(claim.judge().verdict is Verdict.CERTIFIED for claim in pointwise_claims(TWO, 0.5, 1.0, x))
+    assert all(
+        claim.judge().verdict is Verdict.CERTIFIED for claim in pointwise_claims(TWO, 0.5, 1.0, x)
+    )
     wrong = equality_claim("", TWO.after(0.5).score(x), TWO.after(0.6).score(x), 1e-9)
     assert wrong.judge().contradicted
 

@@ -14,7 +14,8 @@ CHAPTER = [theorem for theorem in theorems().values() if theorem.chapter == "gen
 
 @pytest.mark.parametrize("theorem", CHAPTER, ids=lambda theorem: theorem.id)
 def test_every_theorem_of_the_chapter_has_a_negative_control(theorem):
-    assert theorem.breaks_on is not None and not theorem.unbreakable  # the contract runs and forces it
+    # the contract runs and forces it
+    assert theorem.breaks_on is not None and not theorem.unbreakable
 
 
 def test_a_negative_control_may_be_a_preset():
@@ -24,7 +25,9 @@ def test_a_negative_control_may_be_a_preset():
     assert by_flag.provenance.knobs["process"] == "probability flow"
 
 
-@pytest.mark.parametrize("id", ["straight-is-not-optimal", "trace-estimators", "guidance-is-not-tilting"])
+@pytest.mark.parametrize(
+    "id", ["straight-is-not-optimal", "trace-estimators", "guidance-is-not-tilting"]
+)
 def test_a_common_belief_is_refuted(id):
     printed = ft.check(id).as_printed
     assert [claim.judgement.verdict for claim in printed] == [Verdict.REFUTED]

@@ -22,10 +22,18 @@ def test_a_network_is_differentiated_at_its_first_row_whatever_its_shape():
     rng = np.random.default_rng(0)
     layers = random_mlp(rng, (6, 5, 2), "tanh")
     x = rng.normal(size=(3, 2, 3))
-    net = Network("images", lambda p, x: layers.apply(p, x.ravel()), layers.params, (2, 3), data=Dataset("x", x))
+    net = Network(
+        "images",
+        lambda p, x: layers.apply(p, x.ravel()),
+        layers.params,
+        (2, 3),
+        data=Dataset("x", x),
+    )
     result = run(THEOREM, net, epsilon=1e-6, examples=False)
     moved = x[0].copy()
     moved[0, 0] += 1e-6
     difference = float(np.asarray(net(moved)).sum() - np.asarray(net(x[0])).sum()) / 1e-6
-    assert result.checks[0].name == "real-valued inputs" and result.verdict is not Verdict.INAPPLICABLE
+    assert (
+        result.checks[0].name == "real-valued inputs" and result.verdict is not Verdict.INAPPLICABLE
+    )
     assert abs(result.numbers["one-sided difference"].middle - difference) < 1e-8

@@ -13,7 +13,13 @@ from ftheta.logic import Basis
 from ftheta.theorems.optimisation.implicit_bias import measure_bias
 from ftheta.theorems.optimisation.implicit_bias.hyperbolic import Program, potential
 from ftheta.theorems.optimisation.implicit_bias.rows import LabelledRows, projection
-from ftheta.training.margins import direction_error, enclosed_margin, logistic_flow, max_margin, separates
+from ftheta.training.margins import (
+    direction_error,
+    enclosed_margin,
+    logistic_flow,
+    max_margin,
+    separates,
+)
 
 from ...thoroughness import max_examples
 
@@ -45,7 +51,10 @@ def test_rows_that_depend_have_no_exact_projection():
 @max_examples(40)
 def test_rows_are_separable_exactly_when_linear_programming_says_so(seed, d, n):
     z = np.random.default_rng(seed).normal(size=(n, d))
-    feasible = linprog(np.zeros(d), A_ub=-z, b_ub=-np.ones(n), bounds=(None, None), method="highs").status == 0
+    feasible = (
+        linprog(np.zeros(d), A_ub=-z, b_ub=-np.ones(n), bounds=(None, None), method="highs").status
+        == 0
+    )
     found = max_margin(z)
     assert (found is not None) == feasible
     if found is not None:
@@ -70,7 +79,10 @@ def test_the_margin_is_that_of_a_support_vector_machine():
 def test_the_margin_of_two_axes_is_known():
     found = max_margin(np.eye(2))
     assert found is not None and np.allclose(found.w, 1) and 2**-0.5 in found.margin
-    assert max_margin(np.array([[1.0, 0.0], [-1.0, 0.0]])) is None and max_margin(np.zeros((2, 2))) is None
+    assert (
+        max_margin(np.array([[1.0, 0.0], [-1.0, 0.0]])) is None
+        and max_margin(np.zeros((2, 2))) is None
+    )
 
 
 @given(st.integers(0, 10_000))
@@ -110,7 +122,8 @@ def test_the_potential_has_its_derivative_and_its_two_limits():
     slope = (potential(z + 1e-6) - potential(z - 1e-6)) / 2e-6
     assert np.allclose(slope, np.arcsinh(z / 2), atol=1e-8) and potential(np.zeros(1))[0] == 0
     assert potential(np.array([1e-3]))[0] == pytest.approx(1e-6 / 4, rel=1e-5)  # ℓ₂
-    assert potential(np.array([1e9]))[0] / (1e9 * np.log(1e9)) == pytest.approx(1, rel=0.06)  # ℓ₁, but for a logarithm
+    # ℓ₁, but for a logarithm
+    assert potential(np.array([1e9]))[0] / (1e9 * np.log(1e9)) == pytest.approx(1, rel=0.06)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 2.0])
@@ -125,19 +138,32 @@ def test_program_training_and_a_general_solver_find_the_same_point(alpha):
     value = lambda b: program.value(b, alpha)
     slope = lambda b: np.arcsinh(b / (2 * alpha**2))
     options = {"maxiter": 500, "ftol": 1e-14}
-    peer = minimize(value, program.least_norm(), jac=slope, constraints=constraint, method="SLSQP", options=options)
+    peer = minimize(
+        value,
+        program.least_norm(),
+        jac=slope,
+        constraints=constraint,
+        method="SLSQP",
+        options=options,
+    )
     assert value(own) <= value(peer.x) + 1e-9 and np.allclose(peer.x, own, atol=1e-4)
 
 
 def test_one_equation_with_two_weights_goes_from_sparse_to_least_norm():
     program = Program(np.array([[1.0, 2.0]]), np.array([2.0]))
     small, large = program.solutions(np.array([1e-6, 100.0]))
-    assert np.allclose(program.least_sum(), [0, 1]) and np.allclose(program.least_norm(), [0.4, 0.8])
+    assert np.allclose(program.least_sum(), [0, 1]) and np.allclose(
+        program.least_norm(), [0.4, 0.8]
+    )
     assert np.allclose(small, [0, 1], atol=1e-5) and np.allclose(large, [0.4, 0.8], atol=1e-6)
 
 
 def test_separable_rows_without_full_rank_are_judged_by_their_margin_alone():
     rng = np.random.default_rng(0)
     y = np.repeat([0.0, 1.0], 10)
-    found = measure_bias(LabelledRows(rng.uniform(-1, 1, (20, 2)) + 3 * (2 * y - 1)[:, None], y), 0.0, 0.1, 200)
-    assert "margin" in found.numbers and "least ‖β‖₁" not in found.numbers and len(found.charts) == 1
+    found = measure_bias(
+        LabelledRows(rng.uniform(-1, 1, (20, 2)) + 3 * (2 * y - 1)[:, None], y), 0.0, 0.1, 200
+    )
+    assert (
+        "margin" in found.numbers and "least ‖β‖₁" not in found.numbers and len(found.charts) == 1
+    )

@@ -16,7 +16,12 @@ from ftheta.theorems.optimisation.landscape_equivalent_minima import (
     _claim_midpoints,
     claim_critical_points,
 )
-from ftheta.theorems.optimisation.landscape_equivalent_minima.alignment import Between, describe_as, match, similarity
+from ftheta.theorems.optimisation.landscape_equivalent_minima.alignment import (
+    Between,
+    describe_as,
+    match,
+    similarity,
+)
 from ftheta.theorems.optimisation.landscape_equivalent_minima.linear_critical import (
     critical_points,
     inertia,
@@ -42,7 +47,11 @@ def applied(layers, params, x):
         return np.asarray(layers.apply(params, x))
 
 
-@given(st.integers(0, 10_000), st.sampled_from(["tanh", "arctan", "relu", "sigmoid"]), st.integers(1, 3))
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(["tanh", "arctan", "relu", "sigmoid"]),
+    st.integers(1, 3),
+)
 @max_examples(25)
 def test_a_move_changes_no_output_and_its_inverse_brings_every_weight_back(seed, hidden, depth):
     rng = np.random.default_rng(seed)
@@ -55,16 +64,23 @@ def test_a_move_changes_no_output_and_its_inverse_brings_every_weight_back(seed,
     assert all((a == b).all() for one, two in zip(back, net.params) for a, b in zip(one, two))
 
 
-@pytest.mark.parametrize("hidden, width, number", [("tanh", 3, 48), ("tanh", 2, 8), ("relu", 3, 6), ("sigmoid", 4, 24)])
+@pytest.mark.parametrize(
+    "hidden, width, number", [("tanh", 3, 48), ("tanh", 2, 8), ("relu", 3, 6), ("sigmoid", 4, 24)]
+)
 def test_all_copies_are_made_once_and_are_different(hidden, width, number):
     net = random_mlp(np.random.default_rng(0), (2, width, 1), hidden, bias=0.5)
-    made = {tuple(np.concatenate([np.ravel(p) for pair in move(net.params) for p in pair])) for move in copies(net)}
+    made = {
+        tuple(np.concatenate([np.ravel(p) for pair in move(net.params) for p in pair]))
+        for move in copies(net)
+    }
     assert len(made) == number == number_of_copies(net)
 
 
 def test_the_count_is_proved_for_generic_neurons_and_refuted_for_twins():
     net = random_mlp(np.random.default_rng(0), (2, 3, 1), "tanh", bias=0.5)
-    assert [c.judge().verdict for c in _claim_copies(net, listed_copies(net))] == [Verdict.PROVED] * 2
+    assert [c.judge().verdict for c in _claim_copies(net, listed_copies(net))] == [
+        Verdict.PROVED
+    ] * 2
     (W, b), (A, _) = net.params
     W[1], b[1], A[:, 1] = -W[0], -b[0], -A[:, 0]
     assert "equal up to sign" in coincidence(net)
@@ -79,7 +95,9 @@ def test_midpoints_are_enclosed_around_the_float_value_and_two_moves_commute():
         y = np.asarray(net.apply(net.params, x))
         found = Midpoints.of(net, x, y, "squared", rng)
         values = risk_on_plane(net, x, y, "squared")
-    assert found.highest.lo <= found.halves.max() * (1 + 1e-12) and found.halves.max() <= found.highest.hi * (1 + 1e-12)
+    assert found.highest.lo <= found.halves.max() * (
+        1 + 1e-12
+    ) and found.halves.max() <= found.highest.hi * (1 + 1e-12)
     assert found.higher == 1 and _claim_midpoints(found, True)[0].judge().verdict is Verdict.PROVED
     one, two = two_moves(net)
     assert np.allclose(applied(net, two(one(net.params)), x), y)
@@ -100,7 +118,9 @@ def test_matching_one_layer_is_the_best_of_all_orders_and_signs(seed, hidden):
         s = np.array(sign)
         o = list(order)
         best = max(best, similarity(a.params, [(s[:, None] * W[o], s * c[o]), (A[:, o] * s, e)]))
-    assert similarity(a.params, match(a, b.params)(b.params)) == pytest.approx(best, rel=1e-12, abs=1e-12)
+    assert similarity(a.params, match(a, b.params)(b.params)) == pytest.approx(
+        best, rel=1e-12, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("hidden", ["tanh", "relu"])
@@ -146,13 +166,17 @@ def test_the_critical_points_of_a_linear_network_have_the_hessians_of_jax():
 
 
 def test_the_claims_about_linear_networks_are_proved():
-    assert {c.judge().verdict for c in claim_critical_points(critical_points((3, 2, 1), 2))} == {Verdict.PROVED}
+    assert {c.judge().verdict for c in claim_critical_points(critical_points((3, 2, 1), 2))} == {
+        Verdict.PROVED
+    }
 
 
 @given(st.fractions(-3, 3, max_denominator=8), st.fractions(-3, 3, max_denominator=8))
 def test_the_eigenvalues_of_the_scalar_network_agree_with_numpy(a, w):
     matrix = scalar_hessian(a, w)
-    dense = np.array([[float(Fraction(int(v.p), int(v.q))) for v in row] for row in matrix.tolist()])
+    dense = np.array(
+        [[float(Fraction(int(v.p), int(v.q))) for v in row] for row in matrix.tolist()]
+    )
     for ball, value in zip(scalar_eigenvalues(a, w), np.linalg.eigvalsh(dense)):
         assert value in ball.widened(rel=1e-9, absolute=1e-9)
     assert sum(inertia(matrix)) == 2

@@ -12,8 +12,17 @@ from scipy.integrate import solve_ivp
 
 from ftheta.certify.curvature_sign import curvature_signs, inflexions
 from ftheta.logic import UsageError, Verdict
-from ftheta.theorems.optimisation.nonconvex_tanh import claim_curvature_signs, claim_escape, claim_shape
-from ftheta.theorems.optimisation.nonconvex_tanh.tanh_well import escape, flow_time, gap, half_tanh_squared
+from ftheta.theorems.optimisation.nonconvex_tanh import (
+    claim_curvature_signs,
+    claim_escape,
+    claim_shape,
+)
+from ftheta.theorems.optimisation.nonconvex_tanh.tanh_well import (
+    escape,
+    flow_time,
+    gap,
+    half_tanh_squared,
+)
 
 
 def test_the_inflexions_of_the_cosine_are_at_odd_multiples_of_a_quarter_turn():
@@ -23,7 +32,9 @@ def test_the_inflexions_of_the_cosine_are_at_odd_multiples_of_a_quarter_turn():
         assert k * pi / 2 in ball.widened(absolute=1e-15) and ball.width < 1e-11
 
 
-@pytest.mark.parametrize("f", [lambda a: a**4 - 3 * a**2, lambda a: jnp.exp(-a * a), half_tanh_squared])
+@pytest.mark.parametrize(
+    "f", [lambda a: a**4 - 3 * a**2, lambda a: jnp.exp(-a * a), half_tanh_squared]
+)
 def test_every_decided_stretch_has_its_sign_at_random_points(f):
     second = lambda a: (f(a + 1e-4) - 2 * f(a) + f(a - 1e-4)) / 1e-8
     rng = np.random.default_rng(0)
@@ -54,8 +65,12 @@ def test_the_inflexion_of_the_well_is_where_two_closed_forms_say():
 
 def test_the_shape_is_proved_and_a_convex_function_is_refuted():
     assert {c.judge().verdict for c in claim_shape()} == {Verdict.PROVED}
-    assert {c.judge().verdict for c in claim_curvature_signs(half_tanh_squared, 6.0)[0]} == {Verdict.PROVED}
-    assert Verdict.REFUTED in {c.judge().verdict for c in claim_curvature_signs(lambda a: a * a / 2, 6.0)[0]}
+    assert {c.judge().verdict for c in claim_curvature_signs(half_tanh_squared, 6.0)[0]} == {
+        Verdict.PROVED
+    }
+    assert Verdict.REFUTED in {
+        c.judge().verdict for c in claim_curvature_signs(lambda a: a * a / 2, 6.0)[0]
+    }
 
 
 def test_functions_are_told_apart_only_where_they_differ():

@@ -57,14 +57,19 @@ def test_directions_have_the_size_of_each_row_of_the_weights():
 
 def test_a_bulge_is_found_where_there_is_one_and_not_on_a_convex_line():
     u = np.ones((1, 1))
-    for f, verdict in ((lambda t: -(t[0] ** 2), Verdict.CERTIFIED), (lambda t: t[0] ** 2, Verdict.INCONCLUSIVE)):
+    for f, verdict in (
+        (lambda t: -(t[0] ** 2), Verdict.CERTIFIED),
+        (lambda t: t[0] ** 2, Verdict.INCONCLUSIVE),
+    ):
         (seen,) = lines(f, np.zeros(1), u)
         assert claim_bulge(f, np.zeros(1), u[0], seen).judge().verdict is verdict
 
 
 def test_evidence_counts_the_parts_of_the_plane():
     found = slice_loss(np.random.default_rng(0), quadratic, np.ones(2), "saddle", 1.0, 9)
-    parts = [found.numbers[f"part of the plane that is {w}"] for w in ("convex", "saddle", "concave")]
+    parts = [
+        found.numbers[f"part of the plane that is {w}"] for w in ("convex", "saddle", "concave")
+    ]
     assert sum(p.middle for p in parts if isinstance(p, Enclosure)) == pytest.approx(1)
 
 

@@ -36,13 +36,19 @@ def test_whatever_was_seen_the_verdict_is_consistent_or_inconclusive(effects):
 
 def test_noise_around_zero_is_called_an_effect_as_seldom_as_the_confidence_says():
     noise = np.random.default_rng(0).normal(size=(4000, 8))
-    called = [claim_effect("none", Observed("noise", row)).judge().verdict is Verdict.CONSISTENT for row in noise]
+    called = [
+        claim_effect("none", Observed("noise", row)).judge().verdict is Verdict.CONSISTENT
+        for row in noise
+    ]
     share = 0.025  # one side of a 95 % interval
     assert abs(np.mean(called) - share) < 4 * np.sqrt(share * (1 - share) / len(noise))
 
 
 def test_a_clear_effect_is_consistent():
-    assert claim_effect("p", Observed("effect", np.array([-1.0, -1.1, -0.9]))).judge().verdict is Verdict.CONSISTENT
+    assert (
+        claim_effect("p", Observed("effect", np.array([-1.0, -1.1, -0.9]))).judge().verdict
+        is Verdict.CONSISTENT
+    )
 
 
 @pytest.mark.parametrize("effects", [np.zeros((2, 2)), np.zeros(1), np.zeros(0)])
@@ -52,7 +58,10 @@ def test_an_observation_needs_one_number_a_seed(effects):
 
 
 def test_entries_are_reproducible_and_do_not_disturb_one_another():
-    made = [Entry(name, "proxy", "protocol", lambda rng, n: Observed("e", rng.normal(size=n))) for name in ("a", "b")]
+    made = [
+        Entry(name, "proxy", "protocol", lambda rng, n: Observed("e", rng.normal(size=n)))
+        for name in ("a", "b")
+    ]
     both = measure_entries(made, 7, 5)
     alone = measure_entries(made[1:], 7, 5)
     assert both.claims[1] == alone.claims[0] and both.claims[0] != both.claims[1]

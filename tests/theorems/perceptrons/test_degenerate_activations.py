@@ -9,7 +9,11 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError
 from ftheta.networks import Dense, Description, random_mlp
-from ftheta.theorems.perceptrons.degenerate_activations.plateau import best_squared, fit_squared, nearest_squared
+from ftheta.theorems.perceptrons.degenerate_activations.plateau import (
+    best_squared,
+    fit_squared,
+    nearest_squared,
+)
 from ftheta.theorems.perceptrons.degenerate_activations.polynomial import (
     collapse,
     degree_of,
@@ -46,7 +50,9 @@ def test_differences_of_one_order_more_vanish_and_of_the_degree_do_not(seed, map
 @pytest.mark.parametrize("word", ["relu", "tanh", "leaky-relu", "gelu"])
 def test_other_activations_have_a_difference_that_does_not_vanish(word):
     theta = drawn(1, word, 3)
-    assert max(difference_on(theta, line, 5).lo for line in lines(np.random.default_rng(0), 2, 16)) > 0
+    assert (
+        max(difference_on(theta, line, 5).lo for line in lines(np.random.default_rng(0), 2, 16)) > 0
+    )
 
 
 def test_the_layers_on_rationals_are_the_network():
@@ -66,7 +72,9 @@ def test_a_network_without_activations_is_one_affine_map(seed, maps):
     for layer in theta.layers[1:]:
         W = layer.weight @ W
         b = layer.weight @ b + layer.bias
-    np.testing.assert_allclose([float(v) for v in collapse(theta)([Fraction(1), Fraction(2)])], W @ [1, 2] + b)
+    np.testing.assert_allclose(
+        [float(v) for v in collapse(theta)([Fraction(1), Fraction(2)])], W @ [1, 2] + b
+    )
 
 
 def test_a_dead_network_has_degree_zero_and_rank_zero():
@@ -89,7 +97,11 @@ def test_the_best_polynomials_for_the_modulus():
     expected = [Fraction(1, 6), Fraction(1, 6), Fraction(1, 96), Fraction(1, 96), Fraction(1, 384)]
     assert [best_squared(n) for n in range(5)] == expected
     assert nearest_squared([Fraction(0), Fraction(0), Fraction(5)]) == Fraction(1, 96)
-    assert nearest_squared([Fraction(3), Fraction(1)]) == nearest_squared([Fraction(7)]) == Fraction(1, 6)
+    assert (
+        nearest_squared([Fraction(3), Fraction(1)])
+        == nearest_squared([Fraction(7)])
+        == Fraction(1, 6)
+    )
 
 
 @pytest.mark.parametrize("hidden", [1, 2, 3])

@@ -55,7 +55,11 @@ def test_a_conversion_with_one_wrong_number_is_noticed():
     for i, layer in enumerate(strict.layers):
         weight = layer.weight.copy()
         weight.flat[0] += 2.0**-40
-        layers = (*strict.layers[:i], Dense(weight, layer.bias, layer.activation), *strict.layers[i + 1 :])
+        layers = (
+            *strict.layers[:i],
+            Dense(weight, layer.bias, layer.activation),
+            *strict.layers[i + 1 :],
+        )
         assert wrong_numbers(theta, Description(layers)) == 1
 
 
@@ -69,7 +73,9 @@ def test_a_relu_output_is_never_negative_and_misses_a_negative_target():
 
 
 def test_a_layer_without_activation_is_named():
-    hidden = [Dense(np.eye(2), np.zeros(2), word) for word in ("relu", "identity", "relu", "identity")]
+    hidden = [
+        Dense(np.eye(2), np.zeros(2), word) for word in ("relu", "identity", "relu", "identity")
+    ]
     assert idle_layers(Description(tuple(hidden))) == [2]
 
 

@@ -13,8 +13,15 @@ from ftheta.relu.line.points import square_error
 from ftheta.running import run
 from ftheta.subjects import Dataset, Family, Target
 from ftheta.subjects.values import grid, points_and_values
-from ftheta.theorems.perceptrons.two_layer_ridge_sum import claim_no_weights_needed, two_layer_ridge_sum
-from ftheta.theorems.perceptrons.two_layer_ridge_sum.fits import choose_sizes, fit_more_and_more, fit_output_weights
+from ftheta.theorems.perceptrons.two_layer_ridge_sum import (
+    claim_no_weights_needed,
+    two_layer_ridge_sum,
+)
+from ftheta.theorems.perceptrons.two_layer_ridge_sum.fits import (
+    choose_sizes,
+    fit_more_and_more,
+    fit_output_weights,
+)
 from ftheta.theorems.perceptrons.two_layer_ridge_sum.ridges import (
     Ridges,
     draw_ridges,
@@ -46,7 +53,9 @@ def test_terms_that_say_nothing_new_are_left_out():
     column = rng().normal(size=(20, 1))
     y = rng(1).normal(size=20)
     repeated = np.hstack([column, 2 * column, np.zeros((20, 1)), column + 1e-12])
-    np.testing.assert_allclose(fit_output_weights(repeated, y).values, fit_output_weights(column, y).values, atol=1e-12)
+    np.testing.assert_allclose(
+        fit_output_weights(repeated, y).values, fit_output_weights(column, y).values, atol=1e-12
+    )
 
 
 @given(st.integers(1, 60))
@@ -63,7 +72,9 @@ def test_errors_never_grow_when_terms_are_added_and_do_when_they_are_drawn_anew(
         nested = fit_more_and_more(lambda p: draw_ridges(rng(), p, 1), x, y, 40, "tanh")
         anew = fit_more_and_more(lambda p: draw_ridges(rng(p), p, 1), x, y, 40, "tanh")
     assert nested.growth <= 1e-12 < anew.growth
-    assert nested.correlation < 1e-7 and claim_no_weights_needed(nested).judge().verdict == "refuted"
+    assert (
+        nested.correlation < 1e-7 and claim_no_weights_needed(nested).judge().verdict == "refuted"
+    )
 
 
 def test_a_ridge_does_not_change_along_its_hyperplanes():
@@ -71,7 +82,11 @@ def test_a_ridge_does_not_change_along_its_hyperplanes():
 
 
 def test_the_sizes_of_the_seed_are_among_those_tried():
-    assert {6, 30, 100, 1000} <= set(choose_sizes(1000)) and choose_sizes(1) == [1] and len(choose_sizes(1000)) < 110
+    assert (
+        {6, 30, 100, 1000} <= set(choose_sizes(1000))
+        and choose_sizes(1) == [1]
+        and len(choose_sizes(1000)) < 110
+    )
 
 
 def test_points_are_moved_into_the_cube():
@@ -84,7 +99,9 @@ def test_functions_data_and_families_are_accepted():
         Target("f", lambda x, y: x * y, (-1.0, 0.0), (1.0, 2.0), ("x", "y")),
         Target("g", lambda x: x @ x, (-1.0,) * 3, (1.0,) * 3),
         Dataset("rows", rng().normal(size=(50, 5)), rng(1).normal(size=50)),
-        Family("mine", lambda p, r: draw_ridges(r, p, 1), Target("h", lambda x: x**2, (0.0,), (1.0,))),
+        Family(
+            "mine", lambda p, r: draw_ridges(r, p, 1), Target("h", lambda x: x**2, (0.0,), (1.0,))
+        ),
     ]
     for subject in subjects:
         assert run(two_layer_ridge_sum, subject, terms=30).verdict == "certified"
@@ -93,7 +110,11 @@ def test_functions_data_and_families_are_accepted():
 def test_what_cannot_be_fitted_is_inapplicable_and_refused_when_forced():
     bare = Dataset("rows", rng().normal(size=(50, 5)))
     pole = Target("1/x", lambda x: 1 / x, (-1.0,), (1.0,))
-    for subject in (bare, pole, Family("aimless", lambda p, r: Ridges(np.ones((p, 1)), np.ones(p)))):
+    for subject in (
+        bare,
+        pole,
+        Family("aimless", lambda p, r: Ridges(np.ones((p, 1)), np.ones(p))),
+    ):
         assert run(two_layer_ridge_sum, subject).verdict == "inapplicable"
         with pytest.raises(SubjectError):
             run(two_layer_ridge_sum, subject, force=True)

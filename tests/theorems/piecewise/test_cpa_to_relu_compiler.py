@@ -18,7 +18,10 @@ from ftheta.relu.exact import exact, from_description
 from ftheta.relu.maxima.maximum import neurons
 from ftheta.relu.meshes.nodal import compile_cpa
 from ftheta.theorems.piecewise.cpa_to_relu_compiler.compiler import Compiled
-from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import MeshFunction, make_mesh_function
+from ftheta.theorems.piecewise.cpa_to_relu_compiler.mesh_function import (
+    MeshFunction,
+    make_mesh_function,
+)
 from ftheta.theorems.piecewise.cpa_to_relu_compiler.sources import Source, mesh_pieces
 
 from ...thoroughness import max_examples
@@ -36,7 +39,8 @@ def test_a_network_comes_back_as_the_same_function(seed, widths):
     net = exact(random_mlp(np.random.default_rng(seed), widths, bias=0.5))
     made = compiled(pieces_of(net, everywhere(widths[0]), Budget(5000, 10**6)))
     assert made.gap(made.network) == 0 == made.gap(net)
-    found = equal(net, made.network, Box.cube(widths[0], 4.0))  # cell by cell, by another enumeration
+    # cell by cell, by another enumeration
+    found = equal(net, made.network, Box.cube(widths[0], 4.0))
     assert found.equal is True, found
     assert len(made.network.steps) == made.depth
 
@@ -53,7 +57,10 @@ def test_a_mesh_compiles_to_the_network_that_sums_of_maxima_give(kind):
 
 def test_vertex_values_in_space_are_met_at_every_vertex():
     number: dict[tuple[int, ...], int] = {x: k for k, x in enumerate(product((0, 1), repeat=3))}
-    paths = [[tuple(int(j in order[:k]) for j in range(3)) for k in range(4)] for order in permutations(range(3))]
+    paths = [
+        [tuple(int(j in order[:k]) for j in range(3)) for k in range(4)]
+        for order in permutations(range(3))
+    ]
     values = np.random.default_rng(0).integers(-8, 9, 8).tolist()
     f = MeshFunction.of(list(number), [[number[x] for x in path] for path in paths], values)
     made = compiled(mesh_pieces(f))

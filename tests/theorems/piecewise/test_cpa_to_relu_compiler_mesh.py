@@ -40,4 +40,6 @@ def test_two_rows_at_one_point_are_refused():
 
 def test_points_on_one_line_have_no_triangulation():
     with pytest.raises(SubjectError, match="no triangulation"):
-        MeshFunction.delaunay(np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), np.zeros(4))
+        MeshFunction.delaunay(
+            np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), np.zeros(4)
+        )

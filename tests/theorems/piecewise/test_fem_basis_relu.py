@@ -40,11 +40,14 @@ def test_scattered_points_give_the_interpolant_of_scipy(seed: int) -> None:
 def test_points_of_a_line_are_interpolated_in_order() -> None:
     given = Elements.of_points(np.array([[2.0], [0.0], [1.0]]), np.array([5.0, 1.0, -1.0]))
     t = np.linspace(0, 2, 33)
-    assert np.allclose(round_weights(given.network).network(t[:, None])[:, 0], np.interp(t, [0, 1, 2], [1, -1, 5]))
+    assert np.allclose(
+        round_weights(given.network).network(t[:, None])[:, 0], np.interp(t, [0, 1, 2], [1, -1, 5])
+    )
 
 
 @pytest.mark.parametrize(
-    ("d", "n", "shape"), [(1, 6, "scattered"), (2, 3, "scattered"), (2, 4, "uniform"), (3, 2, "uniform")]
+    ("d", "n", "shape"),
+    [(1, 6, "scattered"), (2, 3, "scattered"), (2, 4, "uniform"), (3, 2, "uniform")],
 )
 def test_networks_are_proved_to_be_interpolants_and_a_basis(d: int, n: int, shape: str) -> None:
     rng = np.random.default_rng(0)
@@ -65,7 +68,9 @@ def test_a_network_of_other_values_is_caught() -> None:
     found = given.gap(given.hat, other)
     assert found is None or found[0] > 0
     exactly = given.gap(given.hat, [2 * int(i == given.central) for i in range(len(given.values))])
-    assert exactly is not None and exactly[0] == 1 and exactly[1] == given.mesh.points[given.central]
+    assert (
+        exactly is not None and exactly[0] == 1 and exactly[1] == given.mesh.points[given.central]
+    )
     assert given.gap_at(given.hat, 20, rng) > 0
 
 
@@ -89,7 +94,9 @@ def test_what_is_no_mesh_is_refused() -> None:
         Elements.of_points(np.zeros((2, 2)), None)
     with pytest.raises(SubjectError):
         Elements.of_points(np.array([[0.0, 0], [1, 1], [2, 2], [3, 3]]), None)
-    hanging = np.array([[[0.0, 0], [2, 0], [0, 2]], [[0, 0], [1, 0], [0, -1]], [[1, 0], [2, 0], [1, -1]]])
+    hanging = np.array(
+        [[[0.0, 0], [2, 0], [0, 2]], [[0, 0], [1, 0], [0, -1]], [[1, 0], [2, 0], [1, -1]]]
+    )
     with pytest.raises(SubjectError, match="vertex lies on a simplex"):
         Elements.of_arrays(hanging, None)
 
@@ -99,7 +106,11 @@ def test_the_uniform_hat_has_the_values_of_the_catalogue() -> None:
     numbers = uniform.numbers()
     assert uniform.mass == 1 and hexagon_gap() == 0
     assert [uniform.count_needed_maps(d) for d in (1, 2, 3)] == [2, 3, 3]
-    assert [numbers[name].middle for name in ("φ(½, 0)", "φ(½, −½)", "neurons in dimension 1")] == [0.5, 0, 3]  # type: ignore[union-attr]
+    assert [numbers[name].middle for name in ("φ(½, 0)", "φ(½, −½)", "neurons in dimension 1")] == [
+        0.5,
+        0,
+        3,
+    ]  # type: ignore[union-attr]
 
 
 @max_examples(20)
@@ -111,6 +122,8 @@ def test_poisson_is_exact_at_the_nodes_and_within_the_bound_between(nodes: list[
 
 def test_poisson_agrees_with_finite_differences() -> None:
     n = 16
-    peer = solveh_banded(np.array([[0.0] + [-1.0] * (n - 2), [2.0] * (n - 1)]), np.full(n - 1, 1 / n**2))
+    peer = solveh_banded(
+        np.array([[0.0] + [-1.0] * (n - 2), [2.0] * (n - 1)]), np.full(n - 1, 1 / n**2)
+    )
     found = Poisson.solve([Fraction(k, n) for k in range(n + 1)])
     assert np.allclose([float(u) for u in found.found[1:-1]], peer, atol=1e-14)

@@ -15,7 +15,10 @@ from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope
 from ftheta.relu.network import ExactNetwork
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.escaping import Decay
-from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.jumps import find_jump_change, measure_jump_change
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.jumps import (
+    find_jump_change,
+    measure_jump_change,
+)
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.named_networks import (
     KINDS,
     build_network,
@@ -44,7 +47,9 @@ def one_hidden_layer(draw, d: int):
 
 @max_examples(60)
 @given(st.integers(1, 3), st.data())
-def test_the_form_is_the_function_and_its_hyperplanes_are_different(d: int, data: st.DataObject) -> None:
+def test_the_form_is_the_function_and_its_hyperplanes_are_different(
+    d: int, data: st.DataObject
+) -> None:
     net = data.draw(one_hidden_layer(d))
     (f,) = ridge_forms(net)
     for x in data.draw(st.lists(points(d), min_size=4, max_size=4)):
@@ -55,7 +60,9 @@ def test_the_form_is_the_function_and_its_hyperplanes_are_different(d: int, data
 
 @max_examples(80)
 @given(st.integers(2, 3), st.data())
-def test_a_function_that_is_not_zero_has_a_ray_that_the_network_confirms(d: int, data: st.DataObject) -> None:
+def test_a_function_that_is_not_zero_has_a_ray_that_the_network_confirms(
+    d: int, data: st.DataObject
+) -> None:
     net = data.draw(one_hidden_layer(d))
     (f,) = ridge_forms(net)
     ray = escaping_ray(f)
@@ -78,7 +85,9 @@ def test_neurons_of_either_orientation_merge_and_idle_steps_do_not_count() -> No
     w = [[1, 2], [-1, -2], [2, 4]]
     (f,) = ridge_forms(ExactNetwork.dense([w, [[1, 1, -1]]], [[3, -3, 6], [0]]))  # |ℓ| − 2r(ℓ) = −ℓ
     assert not f.ridges and f.affine == (fmpq(-1), fmpq(-2), fmpq(-3))
-    deep = ExactNetwork.dense([w, [[1, 1, -1]]], [[3, -3, 6], [0]]) @ ExactNetwork.affine([[1, 0], [0, 1]])
+    deep = ExactNetwork.dense([w, [[1, 1, -1]]], [[3, -3, 6], [0]]) @ ExactNetwork.affine(
+        [[1, 0], [0, 1]]
+    )
     idle = deep.rebuilt([*[(s.matrix, s.offset, s.rectified) for s in ExactNetwork.affine([[2, 0], [0, 1]]).steps],
                          *[(s.matrix, s.offset, s.rectified) for s in deep.steps]])  # fmt: skip
     assert len(idle.steps) == 3 and len(without_idle_steps(idle).steps) == 2
@@ -100,14 +109,21 @@ def test_networks_in_disguise_are_seen_through() -> None:
 
 
 @max_examples(30)
-@given(networks(inputs=2, outputs=1, max_depth=3), points(2), st.lists(rationals, min_size=2, max_size=2))
+@given(
+    networks(inputs=2, outputs=1, max_depth=3),
+    points(2),
+    st.lists(rationals, min_size=2, max_size=2),
+)
 def test_one_sided_slopes_are_those_of_the_exact_pieces(net, x, v) -> None:
     f = restrict_to_line(net, x, v)[0]
     after = f.slopes[sum(t <= 0 for t in f.kinks)]
     before = f.slopes[sum(t < 0 for t in f.kinks)]
     ahead = slope(net, x, v).outputs[0]
     behind = slope(net, x, [-t for t in v]).outputs[0]
-    assert (ahead, behind) == (fmpq(after.numerator, after.denominator), fmpq(-before.numerator, before.denominator))
+    assert (ahead, behind) == (
+        fmpq(after.numerator, after.denominator),
+        fmpq(-before.numerator, before.denominator),
+    )
     assert kink(net, x, v) == (after - before,)
 
 

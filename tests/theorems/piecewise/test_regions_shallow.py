@@ -30,7 +30,9 @@ def layer(rows: np.ndarray) -> ReluNetwork:
     return ReluNetwork.dense([rows[:, :-1], np.ones((1, len(rows)))], [rows[:, -1], np.zeros(1)])
 
 
-@pytest.mark.parametrize("n, d, expected", [(3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176)])
+@pytest.mark.parametrize(
+    "n, d, expected", [(3, 2, 7), (4, 2, 11), (5, 2, 16), (4, 3, 15), (6, 3, 42), (10, 3, 176)]
+)
 def test_general_position_has_the_values_of_the_catalogue(n, d, expected):
     found = find_lattice(layer(np.random.default_rng(n).normal(size=(n, d + 1))), Space(d).chart, d)
     assert found is not None and found.regions == arrangement(n, d) == expected
@@ -51,14 +53,23 @@ small = st.integers(-2, 2)
 
 
 @max_examples(40)
-@given(st.integers(1, 3).flatmap(lambda d: st.lists(st.tuples(*[small] * (d + 1)), min_size=1, max_size=6)))
+@given(
+    st.integers(1, 3).flatmap(
+        lambda d: st.lists(st.tuples(*[small] * (d + 1)), min_size=1, max_size=6)
+    )
+)
 def test_the_lattice_and_the_enumeration_count_the_same_regions_of_degenerate_arrangements(rows):
     d = len(rows[0]) - 1
     found = find_lattice(layer(np.array(rows, float)), Space(d).chart, d)
     assert found is not None
-    assert count_pieces(layer(np.array(rows, float)), Space(d)).middle == found.regions <= arrangement(len(rows), d)
+    assert (
+        count_pieces(layer(np.array(rows, float)), Space(d)).middle
+        == found.regions
+        <= arrangement(len(rows), d)
+    )
     assert all(
-        count_regions(a) < count_regions(b) and count_bounded(a) <= count_bounded(b) for a, b in pairwise(found.chis)
+        count_regions(a) < count_regions(b) and count_bounded(a) <= count_bounded(b)
+        for a, b in pairwise(found.chis)
     )
 
 

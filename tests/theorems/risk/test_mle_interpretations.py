@@ -25,15 +25,21 @@ RESIDUALS = np.array([1.0, -2.0, 0.5])
 
 
 def test_the_value_of_the_catalogue():
-    assert gaussian_nll(RESIDUALS, 2.0) == pytest.approx(1.5 * np.log(8 * np.pi) + 5.25 / 8, rel=1e-15)
+    assert gaussian_nll(RESIDUALS, 2.0) == pytest.approx(
+        1.5 * np.log(8 * np.pi) + 5.25 / 8, rel=1e-15
+    )
     assert gaussian_nll(RESIDUALS, 2.0) == pytest.approx(5.4925071, abs=5e-8)
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.7, 2.0, 50.0])
 def test_likelihoods_are_those_of_scipy(scale):
     r = np.random.default_rng(0).normal(size=(20, 3))
-    assert gaussian_nll(r, scale) == pytest.approx(-stats.norm.logpdf(r, scale=scale).sum(), rel=1e-12)
-    assert laplace_nll(r, scale) == pytest.approx(-stats.laplace.logpdf(r, scale=scale).sum(), rel=1e-12)
+    assert gaussian_nll(r, scale) == pytest.approx(
+        -stats.norm.logpdf(r, scale=scale).sum(), rel=1e-12
+    )
+    assert laplace_nll(r, scale) == pytest.approx(
+        -stats.laplace.logpdf(r, scale=scale).sum(), rel=1e-12
+    )
     assert abs(gaussian_gap(r.ravel().tolist(), scale).middle) < 1e-60
 
 
@@ -46,7 +52,10 @@ def test_likeliest_scales_are_those_that_scipy_fits():
 def test_the_profile_gain_is_its_closed_form_and_negative_without_residuals():
     for f in (0.3, 0.9, 1.5, 4.0):
         found = profile_gain(RESIDUALS.tolist(), f)
-        assert found.middle == pytest.approx(1.5 * (np.log(f**2) + 1 / f**2 - 1), rel=1e-12) and found.lo > 0
+        assert (
+            found.middle == pytest.approx(1.5 * (np.log(f**2) + 1 / f**2 - 1), rel=1e-12)
+            and found.lo > 0
+        )
     assert profile_gain([0.0, 0.0], 0.5).hi < 0
 
 
@@ -54,7 +63,9 @@ def test_the_cross_entropy_is_the_categorical_likelihood():
     rng = np.random.default_rng(2)
     g = rng.normal(size=(30, 5)) * 4
     k = rng.integers(0, 5, 30)
-    assert categorical_nll(g, k) == pytest.approx(-log_softmax(g, axis=1)[np.arange(30), k].sum(), rel=1e-12)
+    assert categorical_nll(g, k) == pytest.approx(
+        -log_softmax(g, axis=1)[np.arange(30), k].sum(), rel=1e-12
+    )
     assert categorical_nll(g * 1e4, k) == pytest.approx(
         -log_softmax(g * 1e4, axis=1)[np.arange(30), k].sum(), rel=1e-12
     )
@@ -82,6 +93,10 @@ def test_the_gradient_of_the_likelihood_is_that_of_the_squares():
 
 def test_evidence_of_real_and_class_outputs():
     rng = np.random.default_rng(5)
-    real = evidence_of_predictions(Outputs(rng.normal(size=(20, 1)), rng.normal(size=(20, 1)), "squared"))
-    kinds = evidence_of_predictions(Outputs(rng.normal(size=(20, 3)), rng.integers(0, 3, (20, 1)), "cross-entropy"))
+    real = evidence_of_predictions(
+        Outputs(rng.normal(size=(20, 1)), rng.normal(size=(20, 1)), "squared")
+    )
+    kinds = evidence_of_predictions(
+        Outputs(rng.normal(size=(20, 3)), rng.integers(0, 3, (20, 1)), "cross-entropy")
+    )
     assert {"σ̂", "b̂", "bits per row"} <= set(real.numbers) and "NLL per row" in kinds.numbers

@@ -7,8 +7,19 @@ from scipy import special
 from sklearn.calibration import calibration_curve
 
 from ftheta.logic import UsageError
-from ftheta.risks.softmax import half_gap, jacobian, jacobian_norm, log_sum_exp, softmax, variance_gap
-from ftheta.theorems.risk.softmax_calculus.at_logits import derivative_errors, shift_error, stability
+from ftheta.risks.softmax import (
+    half_gap,
+    jacobian,
+    jacobian_norm,
+    log_sum_exp,
+    softmax,
+    variance_gap,
+)
+from ftheta.theorems.risk.softmax_calculus.at_logits import (
+    derivative_errors,
+    shift_error,
+    stability,
+)
 from ftheta.theorems.risk.softmax_calculus.calibration import calibration
 from ftheta.theorems.risk.softmax_calculus.simplex import simplex_grid, simplex_points
 
@@ -37,8 +48,14 @@ def test_the_jacobian_is_positive_with_the_constants_as_kernel_and_norm_at_most_
     p = special.softmax(Z, axis=1)
     J = jacobian(p)
     values = np.linalg.eigvalsh(J)
-    assert np.allclose(J.sum(-1), 0, atol=1e-15) and (values[:, 0] > -1e-15).all() and (values[:, 1] > 0).all()
-    assert (jacobian_norm(p) <= 0.5 + 1e-15).all() and jacobian_norm(np.array([0.5, 0.5, 0.0])) == pytest.approx(0.5)
+    assert (
+        np.allclose(J.sum(-1), 0, atol=1e-15)
+        and (values[:, 0] > -1e-15).all()
+        and (values[:, 1] > 0).all()
+    )
+    assert (jacobian_norm(p) <= 0.5 + 1e-15).all() and jacobian_norm(
+        np.array([0.5, 0.5, 0.0])
+    ) == pytest.approx(0.5)
     assert np.allclose(J, jax.vmap(jax.jacobian(softmax))(Z), atol=1e-14)
     assert max(derivative_errors(Z).values()) < 1e-8
     assert shift_error(Z, 100.0) < 1e-14
@@ -74,7 +91,11 @@ def test_calibrated_classes_are_not_accused_and_overconfident_ones_are():
     labels = np.argmax(z + rng.gumbel(size=z.shape), axis=1)
     assert calibration(special.softmax(z, axis=1), labels).outside <= 2  # of ten at 95%
     sure = calibration(special.softmax(4 * z, axis=1), labels)
-    assert sure.outside >= 4 and sure.expected_error > 0.1 and sure.largest_error >= sure.expected_error
+    assert (
+        sure.outside >= 4
+        and sure.expected_error > 0.1
+        and sure.largest_error >= sure.expected_error
+    )
 
 
 def test_numbers_that_are_no_probabilities_are_refused():

@@ -43,8 +43,12 @@ def test_the_slope_in_balls_is_that_of_jax():
 
     with jax.enable_x64(True):
         value, slope = jax.jvp(loss, (W, 0.25), (v, -0.5))
-    assert float(worst_loss(rows, theta, Fraction(0.1)).mid()) == pytest.approx(float(value), rel=1e-12)
-    assert float(loss_slope(rows, theta, direction, Fraction(0.1)).mid()) == pytest.approx(float(slope), rel=1e-12)
+    assert float(worst_loss(rows, theta, Fraction(0.1)).mid()) == pytest.approx(
+        float(value), rel=1e-12
+    )
+    assert float(loss_slope(rows, theta, direction, Fraction(0.1)).mid()) == pytest.approx(
+        float(slope), rel=1e-12
+    )
 
 
 def test_the_search_finds_the_corner_of_a_linear_classifier():
@@ -58,7 +62,9 @@ def test_the_search_finds_the_corner_of_a_linear_classifier():
 
 def test_two_maximisers_are_seen_by_the_search():
     """f = |x| on a box around 0 with the label −1: both ends are worst."""
-    absolute = Description((Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1))))
+    absolute = Description(
+        (Dense(np.array([[1.0], [-1.0]]), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1)))
+    )
     net = with_rows(ft.Network.described(absolute), np.zeros((2, 1)), np.array([-1, -1]))
     result = run(danskin_adversarial_training, net)
     assert result.verdict is Verdict.INAPPLICABLE and "2 of 2 rows" in result.summary
@@ -74,7 +80,9 @@ def test_your_network_is_consistent_and_needs_labels():
 
 def test_a_copy_trained_for_the_worst_case_is_shown_beside_the_network():
     x = RNG.normal(size=(60, 3))
-    net = with_rows(ft.Network.described(random_mlp(RNG, (3, 8, 2), "relu")), x, (x[:, 0] > 0).astype(int))
+    net = with_rows(
+        ft.Network.described(random_mlp(RNG, (3, 8, 2), "relu")), x, (x[:, 0] > 0).astype(int)
+    )
     result = run(danskin_adversarial_training, net, epsilon=0.05, retrain="ibp", rows=4)
     bars = result.charts[0]
     assert bars.kind == "bars" and bars.groups == ("as it is", "trained on by ibp")

@@ -14,7 +14,9 @@ from ftheta.theorems.robustness.linear_relaxation_bounds.triangles import solve_
 def draw_network(seed: int, *widths: int) -> ReluNetwork:
     rng = np.random.default_rng(seed)
     pairs = list(pairwise(widths))
-    return ReluNetwork.dense([rng.normal(size=(n, m)) for m, n in pairs], [0.5 * rng.normal(size=n) for _, n in pairs])
+    return ReluNetwork.dense(
+        [rng.normal(size=(n, m)) for m, n in pairs], [0.5 * rng.normal(size=n) for _, n in pairs]
+    )
 
 
 def least_by_elimination(net: ReluNetwork, lo, hi, operands) -> float:
@@ -30,7 +32,8 @@ def least_by_elimination(net: ReluNetwork, lo, hi, operands) -> float:
         h = np.zeros((hidden[k], total))
         h[:, starts[k + 1] : starts[k + 2]] = np.eye(hidden[k])
         for j, (low, high) in enumerate(zip(x.lo.ravel(), x.hi.ravel())):
-            low, high = min(low, 0.0), max(high, 0.0)  # the hull of a ReLU that keeps its sign is a segment
+            # the hull of a ReLU that keeps its sign is a segment
+            low, high = (min(low, 0.0), max(high, 0.0))
             slope = 1.0 if low == 0 else high / (high - low)
             rows += [-h[j], z[j] - h[j], h[j] - slope * z[j]]
             right += [0.0, -step.offset[j], slope * (step.offset[j] - low)]
@@ -50,7 +53,9 @@ def test_the_program_of_triangles_and_the_bound_by_its_multipliers(seed):
     lo, hi = box.box.hull.lo[0], box.box.hull.hi[0]
     found = solve_triangles(net, lo, hi, box.operands)
     assert found is not None
-    assert found.value == pytest.approx(least_by_elimination(net, lo, hi, box.operands), rel=1e-6, abs=1e-6)
+    assert found.value == pytest.approx(
+        least_by_elimination(net, lo, hi, box.operands), rel=1e-6, abs=1e-6
+    )
     assert box.with_slopes(found.slopes).least == pytest.approx(found.value, rel=1e-8, abs=1e-8)
     assert box.plain().least <= found.value + 1e-9
     assert box.climb(30).least <= found.value + 1e-9

@@ -33,20 +33,32 @@ def test_the_formulas_are_the_frequencies_of_a_sample(bias):
     assert found is not None
     shift = 0.4
     right, fooled = law.sample(classify(net), 5, shift, 200_000, RNG)
-    wanted = [enclose(law.accuracy(found, Fraction(0), moved)).middle for moved in (Fraction(0), Fraction(shift))]
-    assert right.mean() == pytest.approx(wanted[0], abs=0.005) and fooled.mean() == pytest.approx(wanted[1], abs=0.005)
+    wanted = [
+        enclose(law.accuracy(found, Fraction(0), moved)).middle
+        for moved in (Fraction(0), Fraction(shift))
+    ]
+    assert right.mean() == pytest.approx(wanted[0], abs=0.005) and fooled.mean() == pytest.approx(
+        wanted[1], abs=0.005
+    )
     # every entry moved against the label, along the sign of its weight
     robust = enclose(law.accuracy(found, Fraction(1, 10), Fraction(0))).middle
     harder = linear(weight, bias)
     y = RNG.choice([-1.0, 1.0], size=200_000)
-    x = np.column_stack([np.where(RNG.random(len(y)) < 0.9, y, -y), 0.3 * y[:, None] + RNG.normal(size=(len(y), 5))])
+    x = np.column_stack(
+        [np.where(RNG.random(len(y)) < 0.9, y, -y), 0.3 * y[:, None] + RNG.normal(size=(len(y), 5))]
+    )
     moved = x - 0.1 * y[:, None] * np.sign(weight)
     assert np.mean(classify(harder)(moved) == y) == pytest.approx(robust, abs=0.005)
 
 
 def test_every_linear_classifier_obeys_the_bound():
     for _ in range(20):
-        result = run(robustness_accuracy_trade_off, linear(RNG.normal(size=4), RNG.normal()), p=0.8, draws=100)
+        result = run(
+            robustness_accuracy_trade_off,
+            linear(RNG.normal(size=4), RNG.normal()),
+            p=0.8,
+            draws=100,
+        )
         assert result.verdict is Verdict.PROVED
 
 

@@ -27,7 +27,11 @@ def formulas(draw) -> Formula:
     chosen = draw(st.lists(clause, min_size=1, max_size=9))
     signs = [[draw(st.sampled_from((1, -1))) for _ in literals] for literals in chosen]
     return Formula(
-        n, tuple(tuple(s * i for s, i in sorted(zip(ss, c), key=lambda p: p[1])) for ss, c in zip(signs, chosen))
+        n,
+        tuple(
+            tuple(s * i for s, i in sorted(zip(ss, c), key=lambda p: p[1]))
+            for ss, c in zip(signs, chosen)
+        ),
     )
 
 
@@ -51,7 +55,9 @@ def test_at_the_corners_the_network_counts_satisfied_clauses(formula: Formula):
 @given(formulas())
 def test_the_verifier_agrees_with_the_truth_table(formula: Formula):
     tables = product((False, True), repeat=formula.variables)
-    most = max(sum(any(holds(i, truth) for i in clause) for clause in formula.clauses) for truth in tables)
+    most = max(
+        sum(any(holds(i, truth) for i in clause) for clause in formula.clauses) for truth in tables
+    )
     assert formula.most_satisfied() == most
     penalty = float(formula.occurrences())
     assert ask(formula, penalty, Fraction(2 * most - 1, 2)).answer == "sat"

@@ -33,7 +33,9 @@ def test_one_neuron_is_its_function(m, q, data):
     u = concatenated.Member(m, q, tuple(steps))
     x = data.draw(st.fractions(0, 1, max_denominator=50))
     assert concatenated.activation(2 * u.index + x) == u(x)
-    assert float(u(x)) == pytest.approx(np.interp(float(x), np.arange(m + 1) / m, np.array(steps) / q), abs=1e-12)
+    assert float(u(x)) == pytest.approx(
+        np.interp(float(x), np.arange(m + 1) / m, np.array(steps) / q), abs=1e-12
+    )
 
 
 @given(st.integers(0, 200), st.sampled_from([Fraction(1, 10**9), Fraction(1, 10**6)]))

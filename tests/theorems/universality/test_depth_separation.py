@@ -18,10 +18,23 @@ from ftheta.relu.line.cpa1d import PiecewiseAffine, affine, relu
 from ftheta.relu.line.pieces import along, product_bound
 from ftheta.relu.line.points import from_slopes, on_line
 from ftheta.relu.line.sawtooth import sawtooth, sparse_zigzag
-from ftheta.relu.line.separation import HALF, Size, certificate, crossings, defeated_from, distance, size, teeth
+from ftheta.relu.line.separation import (
+    HALF,
+    Size,
+    certificate,
+    crossings,
+    defeated_from,
+    distance,
+    size,
+    teeth,
+)
 from ftheta.theorems.universality import sparse_connection_approximation as sparse
 from ftheta.theorems.universality.depth_separation import GAP, Sawtooth, claims_about_competitor
-from ftheta.theorems.universality.depth_separation.comparison import Comparison, compare_by_cells, compare_exactly
+from ftheta.theorems.universality.depth_separation.comparison import (
+    Comparison,
+    compare_by_cells,
+    compare_exactly,
+)
 from ftheta.theorems.universality.depth_separation.competitors import gradient, initialise, states
 from ftheta.theorems.universality.sparse_connection_approximation import budgets
 
@@ -68,7 +81,9 @@ def test_the_bound_is_the_least_area_on_the_wrong_side_over_all_patterns_of_sign
     least = [Fraction(n)] * (n + 1)
     for signs in product((0, 1), repeat=n + 1):
         changes = sum(a != b for a, b in pairwise(signs))
-        wrong = sum((area for i, (area, sign) in enumerate(zip(areas, signs)) if sign != i % 2), Fraction(0))
+        wrong = sum(
+            (area for i, (area, sign) in enumerate(zip(areas, signs)) if sign != i % 2), Fraction(0)
+        )
         least[changes] = min(least[changes], wrong)
     assert [wrong / 2 ** (k + 2) for wrong in least] == [certificate(c, k) for c in range(n + 1)]
 
@@ -93,8 +108,12 @@ def test_the_counts_of_the_deep_network(L, nodes, layers, pieces):
     made = Sawtooth.of(L)
     claims = made.claims()
     numbers = made.numbers
-    found = [numbers[name].middle for name in ("nodes of f", "layers of f", "pieces of f", "∫|f − ½|")]
-    assert found == [nodes, layers, pieces, 0.25] and all(c.judge().verdict == "proved" for c in claims)
+    found = [
+        numbers[name].middle for name in ("nodes of f", "layers of f", "pieces of f", "∫|f − ½|")
+    ]
+    assert found == [nodes, layers, pieces, 0.25] and all(
+        c.judge().verdict == "proved" for c in claims
+    )
 
 
 @given(st.lists(st.integers(1, 12), max_size=6))
@@ -102,7 +121,11 @@ def test_the_mean_bounds_the_product(widths):
     own = Size(len(widths) + 1, sum(widths) + 1)
     assert product_bound(widths) <= own.pieces
     L = own.budget
-    assert own.layers <= L and own.nodes <= 2**L and (L == 2 or own.layers > L - 1 or own.nodes > 2 ** (L - 1))
+    assert (
+        own.layers <= L
+        and own.nodes <= 2**L
+        and (L == 2 or own.layers > L - 1 or own.nodes > 2 ** (L - 1))
+    )
     assert own.pieces <= 2 ** (L * L) and certificate(own.pieces, L * L + 2) >= 3 * GAP
 
 
@@ -118,7 +141,9 @@ def test_a_network_along_a_segment_by_pieces_and_by_cells():
     v = [1.0, 2.0, -1.5]
     duel = compare_exactly(exact(net), x, v, 6)
     whole = along(exact(net), x, v)
-    assert duel.pieces.hi <= whole.within(0, 1) and duel.integral.lo == pytest.approx(float(duel.integral.hi))
+    assert duel.pieces.hi <= whole.within(0, 1) and duel.integral.lo == pytest.approx(
+        float(duel.integral.hi)
+    )
     t = (np.arange(20000) + 0.5) / 20000
     g = np.asarray(net.apply(net.params, np.array(x) + t[:, None] * np.array(v)))[:, 0]
     f = 1 - np.abs((64 * t) % 2 - 1)
@@ -127,7 +152,10 @@ def test_a_network_along_a_segment_by_pieces_and_by_cells():
     assert coarse.bound <= duel.bound and coarse.integral.hi == np.inf
     blind = compare_by_cells(Enclosure.between(7, np.inf), size(net).pieces, 30)
     assert blind.changes == size(net).pieces and blind.integral.basis is Basis.EXACT
-    assert claims_about_competitor(blind, Enclosure.exact(blind.changes))[-1].judge().verdict == "proved"
+    assert (
+        claims_about_competitor(blind, Enclosure.exact(blind.changes))[-1].judge().verdict
+        == "proved"
+    )
 
 
 def test_the_bound_is_judged_against_the_integral():
@@ -136,7 +164,10 @@ def test_the_bound_is_judged_against_the_integral():
     assert own.integral == Enclosure.exact(0) and own.in_full is own
     far = Comparison(40, Enclosure.exact(8), Fraction(8), teeth(3))
     assert far.integral.hi == np.inf and far.in_full is not None and far.in_full.k == 6
-    assert all(claim.judge().verdict == "proved" for claim in claims_about_competitor(far, Enclosure.exact(8)))
+    assert all(
+        claim.judge().verdict == "proved"
+        for claim in claims_about_competitor(far, Enclosure.exact(8))
+    )
     crowd = Comparison(40, Enclosure.exact(10**4), Fraction(10**4), teeth(3))
     assert crowd.in_full is None
 
@@ -164,7 +195,9 @@ def test_the_gradient_of_training_is_that_of_jax():
 # ---- budgets ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("a, k, W, L, pieces", [(5, 2, 20, 4, 25), (4, 3, 24, 6, 64), (1, 1, 2, 2, 1)])
+@pytest.mark.parametrize(
+    "a, k, W, L, pieces", [(5, 2, 20, 4, 25), (4, 3, 24, 6, 64), (1, 1, 2, 2, 1)]
+)
 def test_sparse_zigzags(a, k, W, L, pieces):
     zigzag = sparse.Zigzag.of(a, k)
     claims = zigzag.claims()
@@ -178,7 +211,10 @@ def test_the_best_pieces_for_the_square(n):
     assert all(c.judge().verdict == "proved" for c in sparse.claims_about_square(n))
     assert budgets.best_error(budgets.SQUARED, n) == pytest.approx(1 / (8 * n * n), rel=1e-12)
     f = budgets.best_square(n)
-    assert count(budgets.realise(f)).neurons == n and count(budgets.realise_with_skip(f)).neurons == n - 1
+    assert (
+        count(budgets.realise(f)).neurons == n
+        and count(budgets.realise_with_skip(f)).neurons == n - 1
+    )
     plain = on_line(budgets.realise(f))[0]
     short = on_line(budgets.realise_with_skip(f))[0]
     assert all(plain(t) == short(t) == f(t) for t in (Fraction(i, 17) for i in range(18)))
@@ -204,7 +240,9 @@ def test_no_three_pieces_are_closer_to_the_root(inner, noise):
     ends = [0.0, *sorted(inner), 1.0]
     values = np.sqrt(ends) + np.array(noise) * budgets.best_error(budgets.ROOT, 3)
     x = np.unique(np.concatenate([np.linspace(0, 1, 4001) ** 2, ends]))
-    assert np.abs(np.sqrt(x) - np.interp(x, ends, values)).max() >= budgets.best_error(budgets.ROOT, 3) * (1 - 1e-4)
+    assert np.abs(np.sqrt(x) - np.interp(x, ends, values)).max() >= budgets.best_error(
+        budgets.ROOT, 3
+    ) * (1 - 1e-4)
 
 
 def test_the_study_estimates_the_order_of_both_functions():
@@ -213,6 +251,8 @@ def test_the_study_estimates_the_order_of_both_functions():
         exponents = sparse.fit_exponents(errors)
         assert exponents["α"].middle == pytest.approx(2, abs=0.05)
         assert exponents["α with equal knots"].middle == pytest.approx(even, abs=1e-6)
-        assert all(sparse.rate_against(errors, "", each).judge().verdict == "consistent" for each in (1, 2))
+        assert all(
+            sparse.rate_against(errors, "", each).judge().verdict == "consistent" for each in (1, 2)
+        )
     root = sparse.fit_exponents(budgets.measure_errors("√x"))
     assert root["n² E"].middle == pytest.approx(1 / 4, abs=2e-3)  # (∫|f''|^½)² / 16

@@ -17,7 +17,8 @@ from ftheta.theorems.universality.maiorov_pinkus_counts.sizes import Sizes, arch
 def test_the_inner_function_rises_and_agrees_with_its_digits(rank):
     exact = k.inner_values(rank)
     assert all(a < b for a, b in pairwise(exact))
-    x = np.arange(k.BASE**rank) / k.BASE**rank + 1e-9 / k.BASE**rank  # a little to the right: rounding takes no digit
+    # a little to the right: rounding takes no digit
+    x = np.arange(k.BASE**rank) / k.BASE**rank + 1e-9 / k.BASE**rank
     np.testing.assert_allclose(k.inner(x), [float(t) for t in exact[:-1]], atol=1e-12)
     assert exact[-1] == 1 and len(exact) == k.BASE**rank + 1
 
@@ -41,7 +42,8 @@ def test_squares_go_to_disjoint_intervals_and_shifts_keep_points_in_them(rank):
 
 
 def test_wider_squares_would_overlap(monkeypatch):
-    monkeypatch.setattr(k, "slope", lambda terms=5: Fraction(1, 6))  # a rational λ of few digits maps squares together
+    # a rational λ of few digits maps squares together
+    monkeypatch.setattr(k, "slope", lambda terms=5: Fraction(1, 6))
     assert k.overlaps(2) > 0
 
 
@@ -51,12 +53,18 @@ def test_outer_steps_leave_four_fifths_or_less():
     assert found.errors[2] < found.errors[1]
 
 
-@pytest.mark.parametrize("d, connections, neurons, printed", [(1, 39, 12, 27), (2, 117, 21, 180), (3, 237, 30, 567)])
+@pytest.mark.parametrize(
+    "d, connections, neurons, printed", [(1, 39, 12, 27), (2, 117, 21, 180), (3, 237, 30, 567)]
+)
 def test_counts_of_maiorov_and_pinkus(d, connections, neurons, printed):
     rng = np.random.default_rng(0)
     found = count(architecture(rng, d))
     other = count(own_units(rng, d))
     sizes = Sizes(d)
-    assert (found.connections, found.neurons) == (connections, neurons) == (sizes.connections, sizes.neurons)
+    assert (
+        (found.connections, found.neurons)
+        == (connections, neurons)
+        == (sizes.connections, sizes.neurons)
+    )
     assert sizes.input_weights == printed
     assert (other.connections, other.neurons) == (sizes.own_connections, sizes.own_neurons)

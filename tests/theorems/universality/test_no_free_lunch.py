@@ -15,14 +15,26 @@ from ftheta.theorems.universality.no_free_lunch import enumeration
 @pytest.mark.parametrize("name", list(enumeration.LEARNERS))
 @pytest.mark.parametrize("train", [[0], [1, 3], [0, 2, 4]])
 def test_every_learner_errs_half_the_time_off_its_points(name, train):
-    found = enumeration.off_training(enumeration.LEARNERS[name], enumeration.all_labellings(6), train)
-    assert found.average == Fraction(1, 2) and len(found.wrong) == 64 and found.places == 6 - len(train)
+    found = enumeration.off_training(
+        enumeration.LEARNERS[name], enumeration.all_labellings(6), train
+    )
+    assert (
+        found.average == Fraction(1, 2)
+        and len(found.wrong) == 64
+        and found.places == 6 - len(train)
+    )
 
 
-@given(st.lists(st.integers(0, 1), min_size=16, max_size=16), st.sampled_from([[0], [2, 3], [1, 2, 4]]))
+@given(
+    st.lists(st.integers(0, 1), min_size=16, max_size=16), st.sampled_from([[0], [2, 3], [1, 2, 4]])
+)
 def test_even_a_learner_made_of_coin_tosses_does(answers, train):
-    table = lambda x, y, everywhere: np.array(answers)[(np.arange(len(everywhere)) + 3 * int(y.sum())) % 16]
-    assert enumeration.off_training(table, enumeration.all_labellings(5), train).average == Fraction(1, 2)
+    table = lambda x, y, everywhere: np.array(answers)[
+        (np.arange(len(everywhere)) + 3 * int(y.sum())) % 16
+    ]
+    assert enumeration.off_training(
+        table, enumeration.all_labellings(5), train
+    ).average == Fraction(1, 2)
 
 
 def test_the_mean_and_the_worst_risk_are_those_of_a_plain_enumeration():
@@ -48,7 +60,9 @@ def test_the_two_bounds_of_shalev_shwartz_and_ben_david_hold(name, m):
 
 
 def test_a_class_with_structure_can_be_learned():
-    found = enumeration.off_training(enumeration.nearest, enumeration.thresholds(9), [0, 2, 4, 6, 8])
+    found = enumeration.off_training(
+        enumeration.nearest, enumeration.thresholds(9), [0, 2, 4, 6, 8]
+    )
     assert found.average < Fraction(1, 8)
 
 

@@ -13,7 +13,9 @@ from ftheta.theorems.universality.uat_step3_monomials import peano_integral
 def test_the_integral_over_the_derivatives_of_exp_is_a_power_of_a_difference_quotient(power, shift):
     """The Laplace transform of the B-spline of k pieces is the k-th power of that of one piece."""
     closed = exp(0.25) * (expm1(shift) / float(shift)) ** power
-    assert peano_integral("exp", Fraction(1, 4), power, shift)[0] == pytest.approx(closed, rel=1e-12)
+    assert peano_integral("exp", Fraction(1, 4), power, shift)[0] == pytest.approx(
+        closed, rel=1e-12
+    )
 
 
 def test_the_weight_is_a_density():

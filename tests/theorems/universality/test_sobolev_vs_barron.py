@@ -15,7 +15,10 @@ from ftheta.approximation.goal import goal_of
 from ftheta.logic import Basis
 from ftheta.theorems.universality.sobolev_vs_barron import fixed_bases as bases
 from ftheta.theorems.universality.sobolev_vs_barron import sobolev
-from ftheta.theorems.universality.sobolev_vs_barron.seminorms import enclose_seminorm, measure_seminorm
+from ftheta.theorems.universality.sobolev_vs_barron.seminorms import (
+    enclose_seminorm,
+    measure_seminorm,
+)
 
 from ...thoroughness import max_examples
 
@@ -45,15 +48,20 @@ def test_a_network_on_a_grid_of_weights_is_its_polynomial_up_to_its_step(coeffic
     net = sobolev.GridNetwork.of(coefficients, d)
     assert net.neurons == len(coefficients) ** d
     for x in ((Fraction(1, 3), Fraction(-2, 7)), (Fraction(1), Fraction(1, 2))):
-        truth = prod((sum(c * t**k for k, c in enumerate(coefficients)) for t in x[:d]), start=Fraction(1))
+        truth = prod(
+            (sum(c * t**k for k, c in enumerate(coefficients)) for t in x[:d]), start=Fraction(1)
+        )
         with ctx.workprec(300):
-            assert float(abs(net(x[:d]) - sobolev.ball(truth))) < 1000 * net.step  # difference quotients
+            # difference quotients
+            assert float(abs(net(x[:d]) - sobolev.ball(truth))) < 1000 * net.step
 
 
 @pytest.mark.parametrize("s", [1, 2, 3])
 def test_the_errors_of_networks_are_those_of_the_polynomials(s):
     found = sobolev.measure_errors(s, 1)
-    for n, error in [pair for pair in zip(found.neurons, found.errors) if pair[0] < 18]:  # powers cancel in floats
+    for n, error in [
+        pair for pair in zip(found.neurons, found.errors) if pair[0] < 18
+    ]:  # powers cancel in floats
         x = np.linspace(-1, 1, 20_001)
         p = np.polynomial.Polynomial([float(c) for c in sobolev.chebyshev(s, n - 1)])
         dense = np.abs(p(x) - np.sign(x) ** (s + 1) * np.abs(x) ** s).max()
@@ -101,7 +109,9 @@ def test_the_distance_from_cubes_is_that_of_brute_force(a, m):
     f = np.cos(x @ np.array(a))
     cell = np.ravel_multi_index(tuple((x * m).astype(int).T), (m,) * d)
     means = np.bincount(cell, f) / np.bincount(cell)
-    assert bases.distance_from_cubes(a, m) == pytest.approx(sqrt(((f - means[cell]) ** 2).mean()), rel=2e-3)
+    assert bases.distance_from_cubes(a, m) == pytest.approx(
+        sqrt(((f - means[cell]) ** 2).mean()), rel=2e-3
+    )
 
 
 def test_the_bound_for_subspaces_is_below_a_wave():

@@ -43,7 +43,10 @@ def test_live_neurons_lie_on_a_path_and_nothing_else_is_needed(seed, share, word
     kept = count_budget(net)
     assert kept.neurons <= kept.connections <= (kept.neurons + 3) * (kept.neurons + 2)
     if sum(less.widths[1:-1]):
-        assert count_budget(less).all_neurons == kept.neurons and count_budget(less).all_connections == kept.connections
+        assert (
+            count_budget(less).all_neurons == kept.neurons
+            and count_budget(less).all_connections == kept.connections
+        )
 
 
 def test_a_neuron_without_inputs_goes_into_the_bias():
@@ -52,7 +55,14 @@ def test_a_neuron_without_inputs_goes_into_the_bias():
     less = without_dangling(net)
     assert less.widths == (1, 1, 1) and less.layers[1].bias[0] == 7.0
     table = tabulate_layers(net)
-    assert table.rows[0][1:] == (3, 1, "33.3%", 1, 3, 1) and table.rows[1][1:] == (3, 3, "100.0%", 1, 1, 1)
+    assert table.rows[0][1:] == (3, 1, "33.3%", 1, 3, 1) and table.rows[1][1:] == (
+        3,
+        3,
+        "100.0%",
+        1,
+        1,
+        1,
+    )
 
 
 def test_a_network_that_nothing_passes_is_a_constant():
@@ -67,16 +77,22 @@ def test_the_largest_weights_stay_and_the_curve_ends_at_no_error():
     some = largest_weights(net, 10)
     kept = np.concatenate([np.abs(y.weight).ravel() for y in some.layers])
     every = np.concatenate([np.abs(y.weight).ravel() for y in net.layers])
-    assert np.array_equal(np.sort(kept)[-10:], np.sort(every)[-10:]) and np.count_nonzero(kept) == 10
+    assert (
+        np.array_equal(np.sort(kept)[-10:], np.sort(every)[-10:]) and np.count_nonzero(kept) == 10
+    )
     curve = prune(net, np.random.default_rng(0).normal(size=(64, 3)))
     assert (
-        curve.errors[-1] == 0 and curve.connections[0] == 0 and curve.connections[-1] == count_budget(net).connections
+        curve.errors[-1] == 0
+        and curve.connections[0] == 0
+        and curve.connections[-1] == count_budget(net).connections
     )
     place = curve.connections.index(int(curve.within(0.05).lo))
     assert all(error <= 0.05 for error in curve.errors[place:]) and curve.errors[place - 1] > 0.05
     assert curve.within(-1.0).lo == curve.connections[-1]
     assert pytest.approx(curve.errors[0]) == np.sqrt(
-        np.mean((states(largest_weights(net, 0), np.ones((1, 3)))[-1][1] - states(net, X)[-1][1]) ** 2)
+        np.mean(
+            (states(largest_weights(net, 0), np.ones((1, 3)))[-1][1] - states(net, X)[-1][1]) ** 2
+        )
         / np.mean(states(net, X)[-1][1] ** 2)
     )
 

@@ -30,8 +30,12 @@ def test_two_exponentials_are_the_hyperbolic_cosine():
 @given(st.floats(-2, 2), st.floats(0.05, 2))
 def test_the_error_of_chords_of_exp_is_the_largest_found(b, h):
     chord = lambda t: np.exp(b - h) + (np.exp(b) - np.exp(b - h)) / h * (t - b + h)
-    found: Any = optimize.minimize_scalar(lambda t: np.exp(t) - chord(t), bounds=(b - h, b), method="bounded")
-    assert budgets.exp_interpolation_error(b, h).middle == pytest.approx(-found.fun, rel=1e-6, abs=1e-13)
+    found: Any = optimize.minimize_scalar(
+        lambda t: np.exp(t) - chord(t), bounds=(b - h, b), method="bounded"
+    )
+    assert budgets.exp_interpolation_error(b, h).middle == pytest.approx(
+        -found.fun, rel=1e-6, abs=1e-13
+    )
 
 
 @pytest.mark.parametrize("cells", [1, 16])
@@ -42,7 +46,10 @@ def test_the_budget_of_both_stages_holds_on_a_dense_sample(cells):
     exponentials = np.abs(goal.values(x) - made.sums.values(x)).max()
     network = np.abs(goal.values(x) - made.network.values(x)).max()
     assert exponentials <= made.first.value.hi and network <= made.error.hi <= made.total.lo
-    assert np.abs(made.sums.values(x) - made.network.values(x)).max() <= made.second.hi * (1 + 1e-6) + 1e-9
+    assert (
+        np.abs(made.sums.values(x) - made.network.values(x)).max()
+        <= made.second.hi * (1 + 1e-6) + 1e-9
+    )
 
 
 def test_directions_along_one_axis_do_not_separate():

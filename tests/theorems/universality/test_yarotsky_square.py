@@ -54,7 +54,14 @@ def test_a_polynomial_is_read_off_its_function(f, coefficients):
 
 @pytest.mark.parametrize(
     "f",
-    [jnp.abs, jnp.exp, lambda x: 1 / x, lambda x: x**40, lambda x: x if x > 0 else -x, lambda x: 1 if x == 0 else x],
+    [
+        jnp.abs,
+        jnp.exp,
+        lambda x: 1 / x,
+        lambda x: x**40,
+        lambda x: x if x > 0 else -x,
+        lambda x: 1 if x == 0 else x,
+    ],
 )
 def test_a_function_that_is_no_polynomial_is_refused_with_a_reason(f):
     assert isinstance(read_polynomial(f, -1.0, 1.0), str)

@@ -40,7 +40,9 @@ def test_the_velocity_is_minus_q_times_the_gradient_of_the_energy():
 
 def test_the_energy_falls_at_the_rate_of_the_dissipation():
     rng = np.random.default_rng(1)
-    flow = particles.follow(rng.normal(size=(50, 3)), rng.normal(size=(9, 2)), rng.normal(size=9), 40, 0.05)
+    flow = particles.follow(
+        rng.normal(size=(50, 3)), rng.normal(size=(9, 2)), rng.normal(size=9), 40, 0.05
+    )
     assert (np.diff(flow.energies) < 0).all()
     assert flow.rate == pytest.approx(-flow.dissipation, rel=1e-5)
 

@@ -13,7 +13,11 @@ from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.line.cpa1d import affine, combination, from_jumps, realisation, relu
 from ftheta.relu.line.hat import HAT, shallow
-from ftheta.theorems.width.measure_representation import claims_about_hat, claims_about_network, variation
+from ftheta.theorems.width.measure_representation import (
+    claims_about_hat,
+    claims_about_network,
+    variation,
+)
 
 from ...thoroughness import max_examples
 
@@ -31,7 +35,10 @@ def test_the_lightest_measure_is_the_function_and_weighs_what_the_formula_says(j
 
 @max_examples(20)
 @given(
-    st.dictionaries(st.sampled_from([Fraction(k) for k in range(-2, 3)]), rationals, min_size=1, max_size=4), rationals
+    st.dictionaries(
+        st.sampled_from([Fraction(k) for k in range(-2, 3)]), rationals, min_size=1, max_size=4
+    ),
+    rationals,
 )
 def test_no_measure_on_the_same_kinks_is_lighter(jumps, left):
     """A linear program over neurons at all of the kinks, looking both ways, with a free constant."""
@@ -39,7 +46,9 @@ def test_no_measure_on_the_same_kinks_is_lighter(jumps, left):
     points = [Fraction(k, 2) for k in range(-10, 11)]
     neurons = [(sign, t) for t in range(-2, 3) for sign in (1, -1)]
     columns = [[max(0.0, float(sign * (x - t))) for x in points] for sign, t in neurons]
-    A = np.column_stack([*columns, *(-np.array(c) for c in columns), np.ones(len(points)), -np.ones(len(points))])
+    A = np.column_stack(
+        [*columns, *(-np.array(c) for c in columns), np.ones(len(points)), -np.ones(len(points))]
+    )
     cost = np.array([1.0] * (2 * len(columns)) + [0.0, 0.0])
     best = linprog(cost, A_eq=A, b_eq=[float(f(x)) for x in points])
     assert best.fun == pytest.approx(float(variation.least_mass(f)), abs=1e-7)
@@ -49,7 +58,9 @@ def test_the_hat_bends_by_four_and_its_neurons_weigh_six_with_their_offsets():
     assert variation.bending(HAT) == variation.least_mass(HAT) == 4
     assert variation.lightest(HAT).moment == 6
     assert realisation(shallow()) == HAT
-    assert all(claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in claims_about_hat(100.0))
+    assert all(
+        claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in claims_about_hat(100.0)
+    )
 
 
 def test_a_deep_network_on_the_line_is_a_measure_too():
@@ -64,16 +75,23 @@ def test_a_deep_network_on_the_line_is_a_measure_too():
     assert found.least.middle == pytest.approx(max(np.abs(np.diff(slopes)).sum(), ends), rel=1e-3)
     assert found.kinks == len(f.kinks)
     assert all(
-        claim.judge().verdict.name in ("PROVED", "CERTIFIED") for claim in claims_about_network(found, hidden_layers=2)
+        claim.judge().verdict.name in ("PROVED", "CERTIFIED")
+        for claim in claims_about_network(found, hidden_layers=2)
     )
 
 
 def test_a_shallow_network_on_the_line_is_compared_with_its_lightest_measure_exactly():
     for seed in range(4):
-        found = variation.measure_variation(random_mlp(np.random.default_rng(seed), (1, 9, 1), bias=0.5))
+        found = variation.measure_variation(
+            random_mlp(np.random.default_rng(seed), (1, 9, 1), bias=0.5)
+        )
         assert found.surplus >= 0
-        assert found.given.middle - found.least.middle == pytest.approx(float(found.surplus), abs=1e-12)
-        judged = [claim.judge().verdict.name for claim in claims_about_network(found, hidden_layers=1)]
+        assert found.given.middle - found.least.middle == pytest.approx(
+            float(found.surplus), abs=1e-12
+        )
+        judged = [
+            claim.judge().verdict.name for claim in claims_about_network(found, hidden_layers=1)
+        ]
         assert set(judged) <= {"PROVED", "CERTIFIED"} and judged[-1] == "PROVED"
 
 
@@ -86,7 +104,9 @@ def test_neurons_with_the_same_crease_add_up():
     assert mass == pytest.approx(abs(1.0 * 5 - 0.25 * 10) + 2)
     assert moment == pytest.approx(1 * 6 + 0.25 * 12 + 2 * 6)
     line = combination([(Fraction(3), relu(affine(2, -1)))])
-    one = Description((Dense(np.array([[2.0]]), np.array([-1.0]), "relu"), Dense(np.array([[3.0]]), np.zeros(1))))
+    one = Description(
+        (Dense(np.array([[2.0]]), np.array([-1.0]), "relu"), Dense(np.array([[3.0]]), np.zeros(1)))
+    )
     assert variation.creases(one)[0] == float(variation.bending(line)) == 6
 
 

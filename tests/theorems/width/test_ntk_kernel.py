@@ -59,7 +59,9 @@ def test_two_layers_are_half_of_one_hidden_layer_in_he_scaling(phi):
     assert 2 * two_layer(phi)[2] == pytest.approx(ntk[0, 1], abs=1e-14)
 
 
-@pytest.mark.parametrize(("layers", "expected"), [(1, 0.3183098862), (2, 0.6857086363), (3, 1.0603881068)])
+@pytest.mark.parametrize(
+    ("layers", "expected"), [(1, 0.3183098862), (2, 0.6857086363), (3, 1.0603881068)]
+)
 def test_deep_kernels_of_orthogonal_inputs(layers, expected):
     nngp, ntk = WideLimit((1.0,) * layers).kernels(np.eye(2))
     assert ntk[0, 1] == pytest.approx(expected, abs=5e-11)
@@ -97,7 +99,9 @@ def test_dividing_by_the_standard_deviations_leaves_the_function_alone():
     assert found is not None
     apply, params, limit = found
     x = np.random.default_rng(1).normal(size=3)
-    np.testing.assert_allclose(apply(params, x), description.apply(description.params, x), rtol=1e-12)
+    np.testing.assert_allclose(
+        apply(params, x), description.apply(description.params, x), rtol=1e-12
+    )
     assert all(np.mean(W**2) == pytest.approx(1) for W in params)
     assert len(limit.gains) == 2 and all(0.5 < gain < 2 for gain in limit.gains)
 
@@ -111,7 +115,9 @@ def test_other_networks_have_no_closed_form():
 
 
 def test_gaussian_weights_pass_at_many_seeds():
-    values = [gaussian_p_value(he_params(np.random.default_rng(s), 2, 64, 2))[0] for s in range(200)]
+    values = [
+        gaussian_p_value(he_params(np.random.default_rng(s), 2, 64, 2))[0] for s in range(200)
+    ]
     assert min(values) > 1e-4
 
 
@@ -120,7 +126,10 @@ def test_gaussian_weights_pass_at_many_seeds():
     [
         (lambda W, rng: W + 0.3, "mean"),
         (lambda W, rng: rng.uniform(-1, 1, W.shape), "tails"),
-        (lambda W, rng: W + 0.25 * np.outer(np.ones(len(W)), np.resize([1.0, -1.0], W.shape[1])), "singular"),
+        (
+            lambda W, rng: W + 0.25 * np.outer(np.ones(len(W)), np.resize([1.0, -1.0], W.shape[1])),
+            "singular",
+        ),
     ],
 )
 def test_weights_that_are_not_gaussian_or_not_independent_are_told_apart(spoil, where):

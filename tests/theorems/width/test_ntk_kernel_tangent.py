@@ -12,7 +12,13 @@ from ftheta.estimates import mean
 from ftheta.logic import SubjectError, Verdict
 from ftheta.networks import Description, random_mlp
 from ftheta.theorems.width.ntk_kernel import claims_about_mean, evidence_of_network
-from ftheta.theorems.width.ntk_kernel.relu import WideLimit, he_network, he_params, kernel_flow, sign_params
+from ftheta.theorems.width.ntk_kernel.relu import (
+    WideLimit,
+    he_network,
+    he_params,
+    kernel_flow,
+    sign_params,
+)
 from ftheta.theorems.width.ntk_kernel.tangent import (
     affordable,
     empirical_ntk,
@@ -70,7 +76,9 @@ def test_contracting_jacobians_gives_the_layerwise_sum(seed, layers):
     params = he_params(rng, 3, 5, layers)
     X = rng.normal(size=(4, 3))
     with jax.enable_x64(True):
-        np.testing.assert_allclose(empirical_ntk(he_network, params, X), layerwise_ntk(params, X), rtol=1e-10)
+        np.testing.assert_allclose(
+            empirical_ntk(he_network, params, X), layerwise_ntk(params, X), rtol=1e-10
+        )
 
 
 def test_the_kernel_of_several_outputs_is_their_average():
@@ -93,7 +101,9 @@ def test_the_features_have_the_kernel_as_their_gram_matrix():
     params = he_params(np.random.default_rng(0), 2, 6, 2)
     X = fan(1.0, 2)
     J = tangent_features(he_network, params, X)
-    np.testing.assert_allclose(J @ J.T, empirical_ntk(he_network, params, X), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        J @ J.T, empirical_ntk(he_network, params, X), rtol=1e-10, atol=1e-12
+    )
 
 
 @max_examples(10)
@@ -116,7 +126,12 @@ def test_training_moves_the_kernel_of_a_wide_network_less():
     X = fan(1.0, 2)
     y = np.cos(3 * np.arctan2(X[:, 1], X[:, 0]))
     moved = {
-        m: np.mean([kernel_drift(he_network, he_params(np.random.default_rng(s), 2, m, 1), X, y) for s in range(6)])
+        m: np.mean(
+            [
+                kernel_drift(he_network, he_params(np.random.default_rng(s), 2, m, 1), X, y)
+                for s in range(6)
+            ]
+        )
         for m in (16, 256)
     }
     assert 0 < moved[256] < moved[16] / 2  # a rate of m^(-1/2) alone would give a quarter
@@ -125,8 +140,12 @@ def test_training_moves_the_kernel_of_a_wide_network_less():
 def test_gaussian_networks_agree_with_the_limit_and_sign_networks_do_not():
     rng = np.random.default_rng(0)
     limit = WideLimit((1.0,))
-    gaussian = measure_kernels(lambda m, r: Member(he_params(r, 2, m, 1)), (16, 64, 256), limit, 1.0, 32, rng)
-    signs = measure_kernels(lambda m, r: Member(sign_params(m, 1)), (16, 64, 256), limit, 1.0, 16, rng)
+    gaussian = measure_kernels(
+        lambda m, r: Member(he_params(r, 2, m, 1)), (16, 64, 256), limit, 1.0, 32, rng
+    )
+    signs = measure_kernels(
+        lambda m, r: Member(sign_params(m, 1)), (16, 64, 256), limit, 1.0, 16, rng
+    )
     assert gaussian.random and not signs.random
     assert all(claim.judge().verdict.holds for claim in claims_about_mean(gaussian))
     assert claims_about_mean(signs)[0].judge().verdict is Verdict.REFUTED
@@ -135,14 +154,26 @@ def test_gaussian_networks_agree_with_the_limit_and_sign_networks_do_not():
 def test_opposite_inputs_are_not_refuted_by_rounding():
     limit = WideLimit((1.0,))
     seen = measure_kernels(
-        lambda m, r: Member(he_params(r, 2, m, 1)), (8, 16, 32), limit, np.pi, 16, np.random.default_rng(0)
+        lambda m, r: Member(he_params(r, 2, m, 1)),
+        (8, 16, 32),
+        limit,
+        np.pi,
+        16,
+        np.random.default_rng(0),
     )
     assert all(claim.judge().verdict.holds for claim in claims_about_mean(seen))
 
 
 def test_a_family_without_its_limit_is_refused():
     with pytest.raises(SubjectError, match="limit"):
-        measure_kernels(lambda m, r: Member(sign_params(m, 1)), (4, 8, 16), None, 1.0, 8, np.random.default_rng(0))  # type: ignore[arg-type]
+        measure_kernels(
+            lambda m, r: Member(sign_params(m, 1)),
+            (4, 8, 16),
+            None,
+            1.0,
+            8,
+            np.random.default_rng(0),
+        )  # type: ignore[arg-type]
 
 
 def test_a_wide_random_network_is_near_its_limit_and_one_of_equal_neurons_is_not():
@@ -150,7 +181,10 @@ def test_a_wide_random_network_is_near_its_limit_and_one_of_equal_neurons_is_not
     wide = random_mlp(np.random.default_rng(0), (3, 512, 1))
     hidden, head = wide.layers
     equal = Description((replace(hidden, weight=np.tile(hidden.weight[:1], (512, 1))), head))
-    found = [evidence_of_network(net.apply, net.params, X, net).claims[0].judge().verdict for net in (wide, equal)]
+    found = [
+        evidence_of_network(net.apply, net.params, X, net).claims[0].judge().verdict
+        for net in (wide, equal)
+    ]
     assert found == [Verdict.CONSISTENT, Verdict.INCONCLUSIVE]
 
 

@@ -28,7 +28,10 @@ def test_the_limit_gram_matrix_is_the_mean_of_gated_inner_products():
 
 def test_opposite_inputs_may_make_the_limit_singular():
     angle = np.arange(8) * pi / 4
-    assert abs(overparametrised.smallest_eigenvalue(np.stack([np.cos(angle), np.sin(angle)], 1))) < 1e-12
+    assert (
+        abs(overparametrised.smallest_eigenvalue(np.stack([np.cos(angle), np.sin(angle)], 1)))
+        < 1e-12
+    )
 
 
 def test_descent_is_gradient_descent():

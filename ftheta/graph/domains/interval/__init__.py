@@ -19,7 +19,15 @@ from ftheta.graph.domains.interval.intervals import FILE, Interval
 from ftheta.graph.domains.interval.univariate import enclose
 from ftheta.graph.errors import GraphError, NoRule
 from ftheta.graph.graph import Graph, Node, Slot
-from ftheta.graph.interpret import Domain, Interpretation, Rule, each_output, forward, missing_rule, precision
+from ftheta.graph.interpret import (
+    Domain,
+    Interpretation,
+    Rule,
+    each_output,
+    forward,
+    missing_rule,
+    precision,
+)
 from ftheta.graph.patterns import Pattern
 from ftheta.graph.primitives import body
 from ftheta.graph.recognise import patterns
@@ -63,7 +71,8 @@ def _div(node: Node, x: Interval, y: Interval) -> Interval:
     corners = np.broadcast_arrays(*[np.trunc(a / b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)])
     zero = (y.lo <= 0) & (y.hi >= 0)
     return Interval(
-        np.where(zero, -np.inf, np.minimum.reduce(corners)), np.where(zero, np.inf, np.maximum.reduce(corners))
+        np.where(zero, -np.inf, np.minimum.reduce(corners)),
+        np.where(zero, np.inf, np.maximum.reduce(corners)),
     )
 
 
@@ -108,7 +117,9 @@ def _lattice(numbers: Any, truths: Any) -> Rule:
 def _concrete_integers(node: Node, *inputs: Interval) -> Any:
     """Primitives without a rule: JAX computes them where all operands are known integers or truth values."""
     exact = all(x.is_point and not slot.is_real for x, slot in zip(inputs, node.inputs))
-    if not exact or any(slot.is_real or not isinstance(slot.dtype, np.dtype) for slot in node.outputs):
+    if not exact or any(
+        slot.is_real or not isinstance(slot.dtype, np.dtype) for slot in node.outputs
+    ):
         raise missing_rule("interval", FILE, node)
     results = node.evaluate(*[x.lo.astype(slot.dtype) for x, slot in zip(inputs, node.inputs)])
     return each_output(node, [Interval.point(np.asarray(r)) for r in results])
@@ -116,7 +127,9 @@ def _concrete_integers(node: Node, *inputs: Interval) -> Any:
 
 def _custom(domain: str) -> Rule:
     """The body of a custom derivative: its values are the function's."""
-    return lambda node, *xs: each_output(node, forward(DOMAINS[domain], body(node), *xs).flat_outputs)
+    return lambda node, *xs: each_output(
+        node, forward(DOMAINS[domain], body(node), *xs).flat_outputs
+    )
 
 
 def _cond(domain: str) -> Rule:
@@ -124,8 +137,13 @@ def _cond(domain: str) -> Rule:
 
     def rule(node: Node, which: Interval, *operands: Interval) -> Any:
         branches = node.graphs
-        first, last = (int(np.clip(float(end), 0, len(branches) - 1)) for end in (which.lo, which.hi))
-        results = [forward(DOMAINS[domain], branch, *operands).flat_outputs for branch in branches[first : last + 1]]
+        first, last = (
+            int(np.clip(float(end), 0, len(branches) - 1)) for end in (which.lo, which.hi)
+        )
+        results = [
+            forward(DOMAINS[domain], branch, *operands).flat_outputs
+            for branch in branches[first : last + 1]
+        ]
         hulls = list(results[0])
         for other in results[1:]:
             hulls = [a.hull(b) for a, b in zip(hulls, other)]
@@ -145,7 +163,10 @@ def _bitwise_only(node: Node, *xs: Interval) -> Any:
 RULES: dict[str, Rule] = {
     **{name: functions.monotone(name) for name in functions.MONOTONE},
     **{name: _of_values(getattr(arithmetic, name)) for name in ("add", "neg", "square")},
-    **{name: _of_values(getattr(functions, name)) for name in ("sin", "cos", "tan", "cosh", "atan2")},
+    **{
+        name: _of_values(getattr(functions, name))
+        for name in ("sin", "cos", "tan", "cosh", "atan2")
+    },
     **dict.fromkeys(decisions.COMPARE, decisions.compare),
     **reductions.RULES,
     **moves.RULES,
@@ -185,8 +206,14 @@ RULES: dict[str, Rule] = {
 }
 
 # Ends overflow, and ∞ − ∞ is met and handled: NumPy need not warn of either.
-QUIET_RULES: dict[str, Rule] = {name: np.errstate(all="ignore")(rule) for name, rule in RULES.items()}
-PLAIN_RULES: dict[str, Rule] = {**QUIET_RULES, "custom_jvp_call": _custom("plain"), "custom_vjp_call": _custom("plain")}
+QUIET_RULES: dict[str, Rule] = {
+    name: np.errstate(all="ignore")(rule) for name, rule in RULES.items()
+}
+PLAIN_RULES: dict[str, Rule] = {
+    **QUIET_RULES,
+    "custom_jvp_call": _custom("plain"),
+    "custom_vjp_call": _custom("plain"),
+}
 
 
 # ---- sharpening ------------------------------------------------------------------------------------------------
@@ -205,7 +232,9 @@ def _refine(graph: Graph) -> Any:
     formulas, functions_of_one = _structure(graph)
 
     @np.errstate(all="ignore")
-    def refine(node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]) -> tuple[Interval, ...]:
+    def refine(
+        node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]
+    ) -> tuple[Interval, ...]:
         outputs = tuple(_fit_to_slot(slot, x) for slot, x in zip(node.outputs, outputs))
         slot = node.outputs[0].id
         if slot in formulas and not outputs[0].is_point:
@@ -220,12 +249,18 @@ def _refine(graph: Graph) -> Any:
 
 def _refine_integers(graph: Graph) -> Any:
     """For pieces of functions too, whose values have the shape (pieces, entries) instead of the slot's."""
-    return lambda node, values, outputs: tuple(_whole_numbers(slot, x) for slot, x in zip(node.outputs, outputs))
+    return lambda node, values, outputs: tuple(
+        _whole_numbers(slot, x) for slot, x in zip(node.outputs, outputs)
+    )
 
 
 def _fit_to_slot(slot: Slot, x: Interval) -> Interval:
     if x.shape != slot.shape or x.is_bool != (slot.dtype == bool):
-        raise GraphError("a rule returned an interval that does not fit its slot", got=str(x.shape), where=str(slot))
+        raise GraphError(
+            "a rule returned an interval that does not fit its slot",
+            got=str(x.shape),
+            where=str(slot),
+        )
     return _whole_numbers(slot, x)
 
 
@@ -236,7 +271,8 @@ def _whole_numbers(slot: Slot, x: Interval) -> Interval:
     info = np.iinfo(slot.dtype)
     lo = np.ceil(x.lo)
     hi = np.floor(x.hi)
-    wraps = ~((lo >= float(info.min)) & (hi < float(info.max + 1)) & (lo <= hi))  # 2⁶³ − 1 is no float
+    # 2⁶³ − 1 is no float
+    wraps = ~((lo >= float(info.min)) & (hi < float(info.max + 1)) & (lo <= hi))
     return Interval(np.where(wraps, float(info.min), lo), np.where(wraps, float(info.max), hi))
 
 
@@ -256,8 +292,20 @@ def _lift(constant: Any) -> Interval:
     return Interval.point(constant)
 
 
-INTERVAL = Domain(name="interval", file=FILE, lift=_lift, rules=QUIET_RULES, default=_concrete_integers, refine=_refine)
+INTERVAL = Domain(
+    name="interval",
+    file=FILE,
+    lift=_lift,
+    rules=QUIET_RULES,
+    default=_concrete_integers,
+    refine=_refine,
+)
 PLAIN = Domain(
-    name="interval", file=FILE, lift=_lift, rules=PLAIN_RULES, default=_concrete_integers, refine=_refine_integers
+    name="interval",
+    file=FILE,
+    lift=_lift,
+    rules=PLAIN_RULES,
+    default=_concrete_integers,
+    refine=_refine_integers,
 )
 DOMAINS = {"interval": INTERVAL, "plain": PLAIN}

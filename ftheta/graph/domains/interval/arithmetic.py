@@ -45,7 +45,8 @@ def mul(x: Interval, y: Interval) -> Interval:
 
 def div(x: Interval, y: Interval) -> Interval:
     """X/Y. Where 0 is inside Y nothing is known; where 0 is an end of Y the quotient is unbounded on one side."""
-    y_lo = np.where(y.lo == 0, 0.0, y.lo)  # +0: Y lies to the right of 0, so that a/0 is +∞ for a > 0
+    # +0: Y lies to the right of 0, so that a/0 is +∞ for a > 0
+    y_lo = np.where(y.lo == 0, 0.0, y.lo)
     y_hi = np.where(y.hi == 0, -0.0, y.hi)
     crosses = ((y.lo < 0) & (y.hi > 0)) | ((y.lo == 0) & (y.hi == 0))
     quotients = np.broadcast_arrays(*[_quotient(a, b) for a in (x.lo, x.hi) for b in (y_lo, y_hi)])

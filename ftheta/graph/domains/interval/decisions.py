@@ -77,7 +77,8 @@ def strict_compare(node: Node, x: Interval, y: Interval) -> Interval:
         return truth(np.where(apart, surely, closed.lo), np.where(apart, possibly, closed.hi))
     yes, no = (smaller, larger) if node.primitive in ("lt", "le") else (larger, smaller)
     return truth(
-        np.where(no, False, np.where(yes, True, closed.lo)), np.where(yes, True, np.where(no, False, closed.hi))
+        np.where(no, False, np.where(yes, True, closed.lo)),
+        np.where(yes, True, np.where(no, False, closed.hi)),
     )
 
 

@@ -70,7 +70,9 @@ MONOTONE: dict[str, Monotone] = {
     "log1p": Monotone(np.log1p, through=((0, 0),), domain=(-1.0, np.inf)),
     "tanh": Monotone(np.tanh, through=((0, 0),), values=(-1.0, 1.0)),
     # SciPy flushes subnormal results to zero here and in erfc: hence the absolute margin.
-    "logistic": Monotone(lambda x: special.expit(x), SCIPY, ((0, 0.5),), (0.0, 1.0), absolute=SMALLEST_NORMAL),
+    "logistic": Monotone(
+        lambda x: special.expit(x), SCIPY, ((0, 0.5),), (0.0, 1.0), absolute=SMALLEST_NORMAL
+    ),
     "erf": Monotone(lambda x: special.erf(x), SCIPY, ((0, 0),), (-1.0, 1.0)),
     # erfc(x) is computed from exp(−x²), whose relative error grows like x².
     "erfc": Monotone(
@@ -87,10 +89,14 @@ MONOTONE: dict[str, Monotone] = {
     "acosh": Monotone(np.arccosh, through=((1, 0),), values=NONNEGATIVE, domain=(1.0, np.inf)),
     "atanh": Monotone(np.arctanh, through=((0, 0),), domain=(-1.0, 1.0)),
     "atan": Monotone(np.arctan, through=((0, 0),), values=(-HALF_PI_UP, HALF_PI_UP)),
-    "asin": Monotone(np.arcsin, through=((0, 0),), values=(-HALF_PI_UP, HALF_PI_UP), domain=(-1.0, 1.0)),
+    "asin": Monotone(
+        np.arcsin, through=((0, 0),), values=(-HALF_PI_UP, HALF_PI_UP), domain=(-1.0, 1.0)
+    ),
     "acos": Monotone(np.arccos, values=(0.0, PI_UP), domain=(-1.0, 1.0), decreasing=True),
     "cbrt": Monotone(np.cbrt, through=((0, 0),)),
-    "rsqrt": Monotone(lambda x: 1 / np.sqrt(np.abs(x)), values=NONNEGATIVE, domain=(0.0, np.inf), decreasing=True),
+    "rsqrt": Monotone(
+        lambda x: 1 / np.sqrt(np.abs(x)), values=NONNEGATIVE, domain=(0.0, np.inf), decreasing=True
+    ),
 }
 
 COSH_OF_MAGNITUDE = Monotone(np.cosh, through=((0, 1),), values=(1.0, np.inf))
@@ -150,7 +156,9 @@ def _wave(x: Interval, f: Callable[[Array], Array], maximum_at: float) -> Interv
     hi = above_by(np.maximum(*ends), NUMPY)
     top = _holds_multiple(x, maximum_at, 2 * np.pi) | ~finite
     bottom = _holds_multiple(x, maximum_at + np.pi, 2 * np.pi) | ~finite
-    return Interval(np.where(bottom, -1.0, np.maximum(lo, -1.0)), np.where(top, 1.0, np.minimum(hi, 1.0)))
+    return Interval(
+        np.where(bottom, -1.0, np.maximum(lo, -1.0)), np.where(top, 1.0, np.minimum(hi, 1.0))
+    )
 
 
 def tan(x: Interval) -> Interval:
@@ -158,7 +166,9 @@ def tan(x: Interval) -> Interval:
     finite = np.isfinite(x.lo) & np.isfinite(x.hi)
     pole = _holds_multiple(x, np.pi / 2, np.pi) | ~finite
     lo, hi = (np.tan(np.where(pole, 0.0, end)) for end in (x.lo, x.hi))
-    return Interval(np.where(pole, -np.inf, below_by(lo, NUMPY)), np.where(pole, np.inf, above_by(hi, NUMPY)))
+    return Interval(
+        np.where(pole, -np.inf, below_by(lo, NUMPY)), np.where(pole, np.inf, above_by(hi, NUMPY))
+    )
 
 
 def atan2(y: Interval, x: Interval) -> Interval:

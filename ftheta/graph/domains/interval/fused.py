@@ -12,13 +12,36 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.graph.domains.interval.arithmetic import add, div, maximum, minimum, mul, neg, sqrt, square, sub
+from ftheta.graph.domains.interval.arithmetic import (
+    add,
+    div,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    sqrt,
+    square,
+    sub,
+)
 from ftheta.graph.domains.interval.functions import MONOTONE
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array, below, sum_error
-from ftheta.graph.domains.interval.sums import dot_general, matrix_product, reduce_sum, transpose_interval
+from ftheta.graph.domains.interval.sums import (
+    dot_general,
+    matrix_product,
+    reduce_sum,
+    transpose_interval,
+)
 from ftheta.graph.graph import Node
-from ftheta.graph.patterns import Centred, LogAddExp, LogSumExp, Normalised, Softmax, Variance, WeightedAverage
+from ftheta.graph.patterns import (
+    Centred,
+    LogAddExp,
+    LogSumExp,
+    Normalised,
+    Softmax,
+    Variance,
+    WeightedAverage,
+)
 
 Values = Mapping[int, Interval]
 EXP = MONOTONE["exp"]
@@ -175,7 +198,9 @@ def weighted_average(pattern: WeightedAverage, values: Values, node: Node) -> In
 
 def _laid_out(x: Interval, axes: tuple[int, ...], keeps_axes: bool, node: Node) -> Interval:
     if keeps_axes:
-        return x.map(lambda end: np.broadcast_to(end, node.shape) if node.shape else end.reshape(()))
+        return x.map(
+            lambda end: np.broadcast_to(end, node.shape) if node.shape else end.reshape(())
+        )
     return x.map(lambda end: np.squeeze(end, axes))
 
 

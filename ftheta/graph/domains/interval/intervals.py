@@ -53,7 +53,8 @@ class Interval:
             return cls(x, x)
         inexact = (np.abs(x) >= 2.0**53) & whole
         return cls.enclosing(
-            np.where(inexact, np.nextafter(x, -np.inf), x), np.where(inexact, np.nextafter(x, np.inf), x)
+            np.where(inexact, np.nextafter(x, -np.inf), x),
+            np.where(inexact, np.nextafter(x, np.inf), x),
         )
 
     @classmethod
@@ -95,7 +96,9 @@ class Interval:
     @property
     def magnitude(self) -> Array:
         """The largest absolute value."""
-        return np.abs(self.lo) if self.lo is self.hi else np.maximum(np.abs(self.lo), np.abs(self.hi))
+        return (
+            np.abs(self.lo) if self.lo is self.hi else np.maximum(np.abs(self.lo), np.abs(self.hi))
+        )
 
     def contains(self, x: ArrayLike) -> bool:
         x = np.asarray(x)
@@ -128,7 +131,11 @@ class Interval:
 def _ends(x: Any) -> Array:
     x = np.asarray(x)
     if x.dtype.kind == "c" or x.dtype.kind in "OSU":
-        raise GraphError("intervals are of real numbers or truth values", got=str(x.dtype), remedy="use real arrays")
+        raise GraphError(
+            "intervals are of real numbers or truth values",
+            got=str(x.dtype),
+            remedy="use real arrays",
+        )
     return x if x.dtype == bool or x.dtype == np.float64 else x.astype(np.float64)
 
 

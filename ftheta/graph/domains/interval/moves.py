@@ -37,14 +37,18 @@ def reshape(node: Node, x: Interval) -> Interval:
 def concatenate(node: Node, *pieces: Interval) -> Interval:
     """The pieces one after the other along the node's axis."""
     axis = node.params["dimension"]
-    return Interval(np.concatenate([p.lo for p in pieces], axis), np.concatenate([p.hi for p in pieces], axis))
+    return Interval(
+        np.concatenate([p.lo for p in pieces], axis), np.concatenate([p.hi for p in pieces], axis)
+    )
 
 
 def split(node: Node, x: Interval) -> Any:
     """The parts of x along the node's axis; one interval where there is one part."""
     cuts = np.cumsum(node.params["sizes"])[:-1]
     axis = node.params["axis"]
-    parts = [Interval(lo, hi) for lo, hi in zip(np.split(x.lo, cuts, axis), np.split(x.hi, cuts, axis))]
+    parts = [
+        Interval(lo, hi) for lo, hi in zip(np.split(x.lo, cuts, axis), np.split(x.hi, cuts, axis))
+    ]
     return parts if len(node.outputs) > 1 else parts[0]
 
 
@@ -77,8 +81,13 @@ def places_of(node: Node, moved: Sequence[int], indices: Mapping[int, Array]) ->
     starts = np.cumsum([0, *map(math.prod, shapes)])
 
     def evaluate(shift: int) -> Array:
-        positions = {k: _positions(shape, int(start) + shift) for k, shape, start in zip(moved, shapes, starts)}
-        (result,) = node.evaluate(*[{**positions, **indices}[place] for place in range(len(node.inputs))])
+        positions = {
+            k: _positions(shape, int(start) + shift)
+            for k, shape, start in zip(moved, shapes, starts)
+        }
+        (result,) = node.evaluate(
+            *[{**positions, **indices}[place] for place in range(len(node.inputs))]
+        )
         return np.asarray(result)
 
     total = int(starts[-1])
@@ -126,7 +135,9 @@ def dynamic_update_slice(node: Node, x: Interval, update: Interval, *start: Inte
     if not all(s.is_point for s in start):
         news = _any_entry([update], x.shape)
         return x.hull(news)
-    return _take([x, update], places_of(node, [0, 1], _known_indices(node, dict(enumerate(start, 2)))))
+    return _take(
+        [x, update], places_of(node, [0, 1], _known_indices(node, dict(enumerate(start, 2))))
+    )
 
 
 def pad(node: Node, x: Interval, fill: Interval) -> Interval:
@@ -163,10 +174,14 @@ def scatter_add(node: Node, x: Interval, index: Interval, update: Interval) -> I
     terms = 1 + int(np.bincount(target[target >= 0], minlength=1).max())
     lo_error = sum_error(total(np.abs(x.lo), np.abs(update.lo)), terms)
     hi_error = sum_error(total(np.abs(x.hi), np.abs(update.hi)), terms)
-    return Interval(below(total(x.lo, update.lo) - lo_error), above(total(x.hi, update.hi) + hi_error))
+    return Interval(
+        below(total(x.lo, update.lo) - lo_error), above(total(x.hi, update.hi) + hi_error)
+    )
 
 
-def landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: tuple[int, ...]) -> Array:
+def landing_places(
+    node: Node, shape: tuple[int, ...], index: Array, updates: tuple[int, ...]
+) -> Array:
     """The entry that each update is added to (−1: none), read off the transposed map, which gathers positions."""
     dtype = node.dtype
     if not node.outputs[0].is_real:
@@ -174,7 +189,9 @@ def landing_places(node: Node, shape: tuple[int, ...], index: Array, updates: tu
     if math.prod(shape) >= 1 / np.finfo(dtype).eps:
         raise missing_rule("interval", FILE, node, f"on more entries than {dtype} can count")
     numbers = (1 + _positions(shape)).astype(dtype)
-    transpose = jax.vjp(lambda u: node.evaluate(np.zeros(shape, dtype), index, u)[0], jnp.zeros(updates, dtype))[1]
+    transpose = jax.vjp(
+        lambda u: node.evaluate(np.zeros(shape, dtype), index, u)[0], jnp.zeros(updates, dtype)
+    )[1]
     return np.asarray(transpose(numbers)[0]).astype(np.int64).ravel() - 1
 
 

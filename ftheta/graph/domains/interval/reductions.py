@@ -45,7 +45,9 @@ def cumulative_product(node: Node, x: Interval) -> Interval:
     factors = [x.map(lambda end, k=k: np.take(end, k, axis)) for k in order]
     partial = _product(factors, factors[0].shape)
     partial = partial[::-1] if node.params["reverse"] else partial
-    return Interval(np.stack([p.lo for p in partial], axis), np.stack([p.hi for p in partial], axis))
+    return Interval(
+        np.stack([p.lo for p in partial], axis), np.stack([p.hi for p in partial], axis)
+    )
 
 
 def cumulative_extremum(accumulate: Any) -> Rule:
@@ -100,7 +102,8 @@ def sort(node: Node, *operands: Interval) -> Any:
 
 def _any_of_row(x: Interval, axis: int) -> Interval:
     return Interval(
-        np.broadcast_to(x.lo.min(axis, keepdims=True), x.shape), np.broadcast_to(x.hi.max(axis, keepdims=True), x.shape)
+        np.broadcast_to(x.lo.min(axis, keepdims=True), x.shape),
+        np.broadcast_to(x.hi.max(axis, keepdims=True), x.shape),
     )
 
 

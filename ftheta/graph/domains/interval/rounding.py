@@ -83,7 +83,9 @@ def sum_error(magnitude: Array, terms: int) -> Array:
     products that underflow, also on hardware set to flush subnormal numbers to zero.
     """
     if terms > MOST_TERMS:
-        raise ValueError(f"a sum of {terms} terms is too long for this error bound (at most {MOST_TERMS})")
+        raise ValueError(
+            f"a sum of {terms} terms is too long for this error bound (at most {MOST_TERMS})"
+        )
     return above(above(gamma(terms + 2) * magnitude) + 2 * terms * SMALLEST_NORMAL)
 
 

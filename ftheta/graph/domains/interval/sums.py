@@ -43,7 +43,8 @@ def matrix_product(x: Interval, y: Interval) -> Interval:
         lo, hi = _signed_product(x.lo, y)
     elif finite and y.is_point:
         lo, hi = (
-            transpose_interval(end) for end in _signed_product(transpose_interval(y.lo), x.map(transpose_interval))
+            transpose_interval(end)
+            for end in _signed_product(transpose_interval(y.lo), x.map(transpose_interval))
         )
     else:
         return _product_by_corners(x, y)
@@ -51,7 +52,9 @@ def matrix_product(x: Interval, y: Interval) -> Interval:
     error = sum_error(size, terms + 1)  # each term is in one of two sums
     lower = below(lo - error)
     upper = above(hi + error)
-    if not size.all():  # a sum of products that are all exactly 0 is 0; a product may underflow, so count factors
+    if (
+        not size.all()
+    ):  # a sum of products that are all exactly 0 is 0; a product may underflow, so count factors
         zero = (x.magnitude != 0).astype(np.float64) @ (y.magnitude != 0).astype(np.float64) == 0
         lower = np.where(zero, 0.0, lower)
         upper = np.where(zero, 0.0, upper)
@@ -90,7 +93,10 @@ def _product_by_corners(x: Interval, y: Interval) -> Interval:
 
 
 def dot_general(
-    node: Node, x: Interval, y: Interval, product: Callable[[Interval, Interval], Interval] = matrix_product
+    node: Node,
+    x: Interval,
+    y: Interval,
+    product: Callable[[Interval, Interval], Interval] = matrix_product,
 ) -> Interval:
     """Any contraction, as a product of stacks of matrices."""
     (contract_x, contract_y), (batch_x, batch_y) = node.params["dimension_numbers"]
@@ -121,7 +127,9 @@ def windows(
         return x
     spread = np.full([(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, base_dilation)], fill)
     spread[tuple(slice(None, None, d) for d in base_dilation)] = x
-    cropped = spread[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(spread.shape, padding))]
+    cropped = spread[
+        tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(spread.shape, padding))
+    ]
     padded = np.pad(cropped, [(max(a, 0), max(b, 0)) for a, b in padding], constant_values=fill)
     reach = [(w - 1) * d + 1 for w, d in zip(sizes, window_dilation)]
     view = np.lib.stride_tricks.sliding_window_view(padded, reach)
@@ -132,7 +140,13 @@ def windows(
 def window_ends(node: Node, x: Interval, fill: float) -> tuple[Interval, tuple[int, ...]]:
     """The windows of a `reduce_window_*` node, and the axes to reduce."""
     p = node.params
-    options = (p["window_dimensions"], p["window_strides"], p["padding"], p["base_dilation"], p["window_dilation"])
+    options = (
+        p["window_dimensions"],
+        p["window_strides"],
+        p["padding"],
+        p["base_dilation"],
+        p["window_dilation"],
+    )
     seen = x.map(lambda end: windows(end, *options, fill))
     return seen, tuple(range(len(x.shape), 2 * len(x.shape)))
 
@@ -151,7 +165,8 @@ def convolution(node: Node, x: Interval, kernel: Interval) -> Interval:
         raise missing_rule("interval", FILE, node, "with batch_group_count > 1")
     groups = p["feature_group_count"]
     x = x.map(lambda end: end.transpose(numbers.lhs_spec))  # (batch, channel, space...)
-    kernel = kernel.map(lambda end: end.transpose(numbers.rhs_spec))  # (out, channel / group, window...)
+    # (out, channel / group, window...)
+    kernel = kernel.map(lambda end: end.transpose(numbers.rhs_spec))
     out = kernel.shape[0]
     batch = x.shape[0]
     size = kernel.shape[2:]
@@ -193,7 +208,11 @@ def cumulative_sum(node: Node, x: Interval) -> Interval:
     backwards = node.params["reverse"]
 
     def running(values: Array) -> Array:
-        return np.flip(np.cumsum(np.flip(values, axis), axis), axis) if backwards else np.cumsum(values, axis)
+        return (
+            np.flip(np.cumsum(np.flip(values, axis), axis), axis)
+            if backwards
+            else np.cumsum(values, axis)
+        )
 
     def lower(values: Array) -> Array:
         bound = below(running(values) - sum_error(running(np.abs(values)), values.shape[axis]))

@@ -34,7 +34,9 @@ FARTHEST = 700.0
 """asinh of the farthest cut: sinh(700) is about 5e303."""
 
 
-def enclose(region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapping[int, Interval]) -> Interval:
+def enclose(
+    region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapping[int, Interval]
+) -> Interval:
     """The range of the region's function over the variable's interval, entry by entry."""
     x = values[region.variable.id].map(np.ravel)
     lo = np.empty(x.shape)
@@ -48,7 +50,11 @@ def enclose(region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapp
 
 
 def _evaluator(
-    region: Region, graph: Graph, rules: Mapping[str, Any], values: Mapping[int, Interval], part: slice
+    region: Region,
+    graph: Graph,
+    rules: Mapping[str, Any],
+    values: Mapping[int, Interval],
+    part: slice,
 ) -> Evaluate:
     """The function as interval arithmetic on an array (pieces, entries)."""
     last = region.nodes[-1].outputs[0].id
@@ -61,7 +67,11 @@ def _evaluator(
     }
 
     def rule(node: Node) -> Any:
-        return strict_compare if compares_variable(graph, region.variable, node) else rules[node.primitive]
+        return (
+            strict_compare
+            if compares_variable(graph, region.variable, node)
+            else rules[node.primitive]
+        )
 
     def evaluate(x: Interval) -> Interval:
         known = {**constants, region.variable.id: x}

@@ -97,7 +97,12 @@ def linear_bounds(
 
 
 def bound_each_below(
-    program: Program, sets: Sequence[InputSet], functionals: Array, *, method: Method = "crown", steps: int = 20
+    program: Program,
+    sets: Sequence[InputSet],
+    functionals: Array,
+    *,
+    method: Method = "crown",
+    steps: int = 20,
 ) -> Array:
     """Lower bounds (boxes, functionals) of functionals of the output, (boxes, functionals, *shape): each box has its
     own. Not for the method "forward"."""

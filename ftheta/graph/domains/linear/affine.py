@@ -158,7 +158,11 @@ def _by_positions(moved: Sequence[int]) -> Rule:
         where = places_of(node, moved, indices)
         if (where < 0).any():
             return None  # a fill value, of which nothing is known
-        if node.primitive == "scatter" and not node.params["unique_indices"] and loses_updates(node, where):
+        if (
+            node.primitive == "scatter"
+            and not node.params["unique_indices"]
+            and loses_updates(node, where)
+        ):
             return None
         return taken_by_node(node, moved, where)
 
@@ -189,7 +193,8 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("add", "add_any"), _add),
     **dict.fromkeys(("copy", "stop_gradient"), _of_shape(lambda node: identity())),
     **dict.fromkeys(
-        ("reshape", "squeeze", "expand_dims"), _of_shape(lambda node: reshape(node.inputs[0].shape, node.shape))
+        ("reshape", "squeeze", "expand_dims"),
+        _of_shape(lambda node: reshape(node.inputs[0].shape, node.shape)),
     ),
     "sub": _subtract,
     "neg": _of_shape(lambda node: negate(identity())),
@@ -199,7 +204,9 @@ RULES: dict[str, Rule] = {
     "conv_general_dilated": _convolve,
     "convert_element_type": _convert,
     "reduce_sum": _of_shape(lambda node: summation(node.inputs[0].shape, node.params["axes"])),
-    "cumsum": _of_shape(lambda node: cumulative_sum(node.shape, node.params["axis"], node.params["reverse"])),
+    "cumsum": _of_shape(
+        lambda node: cumulative_sum(node.shape, node.params["axis"], node.params["reverse"])
+    ),
     "reduce_window_sum": _of_shape(window_sum),
     "transpose": _of_shape(lambda node: transpose(node.params["permutation"])),
     "rev": _of_shape(lambda node: flip(node.params["dimensions"])),

@@ -72,7 +72,9 @@ class GraphBuilder:
             return self.add_graph(inner, inputs[len(inputs) - len(inner.inputs) :])
         return self.add_node(node, inputs)
 
-    def add_function(self, f: Callable[..., Any], inputs: Sequence[Slot], x64: bool) -> tuple[Slot, ...]:
+    def add_function(
+        self, f: Callable[..., Any], inputs: Sequence[Slot], x64: bool
+    ) -> tuple[Slot, ...]:
         """The nodes of a JAX function of the given slots."""
         shapes = [jax.ShapeDtypeStruct(slot.shape, slot.dtype) for slot in inputs]
         with jax.enable_x64(x64):
@@ -117,7 +119,9 @@ def batch(graph: Graph, boxes: int) -> tuple[Graph, dict[int, int]]:
         if all(axis is None for axis in axes):
             outputs = builder.add_node(node, operands)
         else:
-            outputs = builder.add_function(jax.vmap(node.evaluate, in_axes=axes), operands, graph.x64)
+            outputs = builder.add_function(
+                jax.vmap(node.evaluate, in_axes=axes), operands, graph.x64
+            )
         here.update(zip((slot.id for slot in node.outputs), outputs))
     with precision(graph):
         whole = builder.finish(graph, [here[slot.id] for slot in graph.outputs])

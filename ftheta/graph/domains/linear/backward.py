@@ -76,7 +76,9 @@ class Relaxed:
     enclosures: Enclosures
     made: dict[int, Relaxation] = field(default_factory=dict)
 
-    def enclosed_form(self, slot: Slot, seeds: Array, coefficients: tuple[Array | None, ...]) -> Form:
+    def enclosed_form(
+        self, slot: Slot, seeds: Array, coefficients: tuple[Array | None, ...]
+    ) -> Form:
         """Lower bounds of functionals `seeds` of a slot by its enclosure alone, beside `coefficients` of the inputs."""
         x = self.enclosures[slot.id]
         return Form(coefficients, *least_over(seeds, x.lo, x.hi))
@@ -85,7 +87,11 @@ class Relaxed:
         if slot.id not in self.made:
             plan = plan_slot(self.program, slot)
             with np.errstate(all="ignore"):
-                self.made[slot.id] = self._relax_branches(slot, plan) if plan.branches else plan.relax(self.enclosures)
+                self.made[slot.id] = (
+                    self._relax_branches(slot, plan)
+                    if plan.branches
+                    else plan.relax(self.enclosures)
+                )
         return self.made[slot.id]
 
     def _relax_branches(self, slot: Slot, plan: Plan) -> Relaxation:
@@ -93,7 +99,9 @@ class Relaxed:
         node, output = self.program.output_of[slot.id]
         which, *operands = node.inputs
         number = self.enclosures[which.id]
-        first, last = (int(np.clip(float(end[0]), 0, len(plan.branches) - 1)) for end in (number.lo, number.hi))
+        first, last = (
+            int(np.clip(float(end[0]), 0, len(plan.branches) - 1)) for end in (number.lo, number.hi)
+        )
         given = [self.enclosures[operand.id] for operand in operands]
         relaxed = tuple(_by_intervals(branch, given) for branch in plan.branches[first : last + 1])
         places = tuple(k for k, operand in enumerate(operands) if operand.is_real)
@@ -102,7 +110,10 @@ class Relaxed:
 
     @np.errstate(all="ignore")
     def pull_back(
-        self, seeds: Mapping[int, Array], slopes: Slopes | None = None, reached: dict[int, Array] | None = None
+        self,
+        seeds: Mapping[int, Array],
+        slopes: Slopes | None = None,
+        reached: dict[int, Array] | None = None,
     ) -> Form:
         """The functionals with coefficients `seeds` (slot id → (boxes, functionals, *shape)) as forms of the inputs.
 
@@ -144,5 +155,7 @@ class Relaxed:
 def _by_intervals(program: Program, inputs: Sequence[Interval]) -> Relaxed:
     """A program relaxed over one box by intervals alone."""
     with precision(program.graph):
-        found = forward(INTERVAL, program.graph, *[x.map(lambda end: end[0]) for x in inputs]).values
+        found = forward(
+            INTERVAL, program.graph, *[x.map(lambda end: end[0]) for x in inputs]
+        ).values
     return Relaxed(program, {number: x.map(lambda end: end[None]) for number, x in found.items()})

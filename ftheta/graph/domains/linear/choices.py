@@ -34,7 +34,9 @@ class Choice:
         found: Interval,
         magnitudes: Sequence[Array],
     ) -> "Choice":
-        first, last = (np.broadcast_to(end.astype(np.float64), found.shape) for end in (which.lo, which.hi))
+        first, last = (
+            np.broadcast_to(end.astype(np.float64), found.shape) for end in (which.lo, which.hi)
+        )
         taken = tuple((first == last) & (first == k) for k in range(len(cases)))
         return cls(tuple(cases), tuple(spreads), taken, found, tuple(magnitudes))
 
@@ -73,7 +75,10 @@ class Branches:
     enclosure: Interval  # of the output
 
     def pull(self, A: Array, slopes: Array | None = None) -> Pulled:
-        forms = [branch.pull_back({branch.program.graph.outputs[self.output].id: A}) for branch in self.branches]
+        forms = [
+            branch.pull_back({branch.program.graph.outputs[self.output].id: A})
+            for branch in self.branches
+        ]
         parts = [tuple(form.coefficients[k] for k in self.places) for form in forms]
         if len(forms) == 1:
             return Pulled(parts[0], forms[0].offset, forms[0].error)
@@ -89,7 +94,11 @@ class Branches:
                 difference = (0.0 if own is None else own) - mean
                 more, more_error = least_over(difference, x.lo, x.hi)
                 value = value + more
-                doubt = doubt + more_error + HALF_ULP * (weigh(np.abs(difference), x.magnitude) + np.abs(value))
+                doubt = (
+                    doubt
+                    + more_error
+                    + HALF_ULP * (weigh(np.abs(difference), x.magnitude) + np.abs(value))
+                )
             offset = np.minimum(offset, value)
             error = np.maximum(error, doubt)
         return Pulled(means, offset, error)

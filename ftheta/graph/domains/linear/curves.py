@@ -39,7 +39,9 @@ class Curve:
     right: int
 
     def negate(self) -> "Curve":
-        return Curve(lambda x: neg(self.value(x)), lambda x: neg(self.slope(x)), -self.left, -self.right)
+        return Curve(
+            lambda x: neg(self.value(x)), lambda x: neg(self.slope(x)), -self.left, -self.right
+        )
 
 
 def _plain(f: Function) -> Callable[[Array], Array]:
@@ -116,7 +118,9 @@ def _tangent_through(g: Callable, slope: Callable, anchor: Array, far: Array) ->
     return np.where(none, far, end)
 
 
-def _height(curve: Curve, a: Array, b: Array, slope: Array, touch: Array, bend: int, exists: Array) -> Array:
+def _height(
+    curve: Curve, a: Array, b: Array, slope: Array, touch: Array, bend: int, exists: Array
+) -> Array:
     """At least sup g(x) − slope·x over [a, b], where the function is convex (`bend` > 0) or concave; −∞ where the part
     does not exist."""
     a = np.where(exists, a, b)
@@ -152,9 +156,16 @@ BENDS: dict[str, tuple[int, int]] = {
 }
 """Curvature for x ≤ 0 and for x ≥ 0 of the functions of one variable that have one."""
 
-_VALUES: dict[str, Function] = {**MONOTONE, "cosh": cosh, "square": interval_square, "sqrt": interval_sqrt}
+_VALUES: dict[str, Function] = {
+    **MONOTONE,
+    "cosh": cosh,
+    "square": interval_square,
+    "sqrt": interval_sqrt,
+}
 
-CURVES: dict[str, Curve] = {name: Curve(_VALUES[name], SLOPES[name], *bend) for name, bend in BENDS.items()}
+CURVES: dict[str, Curve] = {
+    name: Curve(_VALUES[name], SLOPES[name], *bend) for name, bend in BENDS.items()
+}
 
 
 def power_curve(exponent: float) -> Curve | None:
@@ -166,7 +177,9 @@ def power_curve(exponent: float) -> Curve | None:
         bends = _CONVEX if n % 2 == 0 else _REVERSED
         return Curve(lambda x: integer_power(x, n), lambda x: power_slope(x, n), *bends)
     bends = _CONCAVE if 0 < exponent < 1 else _CONVEX
-    return Curve(lambda x: positive_power(x, number(exponent)), lambda x: power_slope(x, exponent), *bends)
+    return Curve(
+        lambda x: positive_power(x, number(exponent)), lambda x: power_slope(x, exponent), *bends
+    )
 
 
 def reciprocal_curve(numerator: float) -> Curve:
@@ -181,9 +194,15 @@ def wave_curves(name: str, x: Interval) -> list[tuple[Array, Curve]]:
     """Sine or cosine as curves where the curvature is known, each with the entries of x at which it is."""
     value = WAVES[name]
     found = value(x)
-    bends = [(found.lo >= 0, _CONCAVE), (found.hi <= 0, _CONVEX)]  # the second derivative is the negative
+    # the second derivative is the negative
+    bends = [(found.lo >= 0, _CONCAVE), (found.hi <= 0, _CONVEX)]
     if name == "sin":
-        bends.append(((x.lo >= -HALF_TURN) & (x.hi <= HALF_TURN) & (found.lo < 0) & (found.hi > 0), _S_SHAPED))
+        bends.append(
+            (
+                (x.lo >= -HALF_TURN) & (x.hi <= HALF_TURN) & (found.lo < 0) & (found.hi > 0),
+                _S_SHAPED,
+            )
+        )
     return [(where, Curve(value, SLOPES[name], *bend)) for where, bend in bends]
 
 

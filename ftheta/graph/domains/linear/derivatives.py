@@ -45,7 +45,9 @@ def number(value: float) -> Interval:
 ONE = number(1.0)
 TWO = number(2.0)
 LOG_2 = Interval(np.nextafter(np.log(2.0), 0), np.nextafter(np.log(2.0), 1))
-TWO_OVER_ROOT_PI = Interval(np.nextafter(2 / np.sqrt(np.pi), 0), np.nextafter(2 / np.sqrt(np.pi), 2))
+TWO_OVER_ROOT_PI = Interval(
+    np.nextafter(2 / np.sqrt(np.pi), 0), np.nextafter(2 / np.sqrt(np.pi), 2)
+)
 HALF_ROOT_PI = Interval(np.nextafter(np.sqrt(np.pi) / 2, 0), np.nextafter(np.sqrt(np.pi) / 2, 1))
 EXP = MONOTONE["exp"]
 TANH = MONOTONE["tanh"]
@@ -78,7 +80,9 @@ SLOPES: dict[str, Callable[[Interval], Interval]] = {
     "atanh": lambda x: div(ONE, mul(_at_least_zero(sub(ONE, x)), _at_least_zero(add(ONE, x)))),
     "atan": lambda x: div(ONE, add(ONE, square(x))),
     "asin": lambda x: div(ONE, sqrt(mul(_at_least_zero(sub(ONE, x)), _at_least_zero(add(ONE, x))))),
-    "acos": lambda x: neg(div(ONE, sqrt(mul(_at_least_zero(sub(ONE, x)), _at_least_zero(add(ONE, x)))))),
+    "acos": lambda x: neg(
+        div(ONE, sqrt(mul(_at_least_zero(sub(ONE, x)), _at_least_zero(add(ONE, x)))))
+    ),
     "sin": cos,
     "cos": lambda x: neg(sin(x)),
     "tan": _tan_slope,
@@ -147,7 +151,10 @@ def _extremum(node: Node, value: Interval, x: Dual, y: Dual) -> Interval:
     first, second = (x.value, y.value) if node.primitive == "max" else (y.value, x.value)
     from_y = second.lo >= first.hi
     from_x = first.lo >= second.hi
-    return choose(Interval(from_y, ~(from_x & ~from_y)), [_spread(_zero_or(x), value), _spread(_zero_or(y), value)])
+    return choose(
+        Interval(from_y, ~(from_x & ~from_y)),
+        [_spread(_zero_or(x), value), _spread(_zero_or(y), value)],
+    )
 
 
 def _absolute(node: Node, value: Interval, x: Dual) -> Interval:
@@ -190,7 +197,9 @@ def _integer_power(node: Node, value: Interval, x: Dual) -> Interval:
 RULES: dict[str, Callable[..., Interval]] = {
     **dict.fromkeys(SLOPES, _chain),
     **dict.fromkeys(("add", "add_any"), lambda node, value, x, y: add(_zero_or(x), _zero_or(y))),
-    **dict.fromkeys(("copy", "stop_gradient", "convert_element_type"), lambda node, value, x: _zero_or(x)),
+    **dict.fromkeys(
+        ("copy", "stop_gradient", "convert_element_type"), lambda node, value, x: _zero_or(x)
+    ),
     **dict.fromkeys(("max", "min"), _extremum),
     **dict.fromkeys(("sign", "floor", "ceil", "round"), _step),
     "sub": lambda node, value, x, y: sub(_zero_or(x), _zero_or(y)),
@@ -220,7 +229,10 @@ Evaluate = Callable[[Interval], Dual]
 
 
 def evaluator(
-    nodes: Sequence[Node], variable: int, constants: Mapping[int, Interval], rule: Callable[[Node], Callable[..., Any]]
+    nodes: Sequence[Node],
+    variable: int,
+    constants: Mapping[int, Interval],
+    rule: Callable[[Node], Callable[..., Any]],
 ) -> Evaluate:
     """The slot that the last of the nodes assigns as a function of the slot `variable`; `rule` gives the interval rule
     of a node."""

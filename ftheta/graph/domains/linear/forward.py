@@ -75,7 +75,9 @@ class Forward:
     def of_rows(self, slot: Slot, rows: Array) -> Form:
         """Forms below functionals `rows` (functionals, *shape) of a slot."""
         A = np.broadcast_to(rows.reshape(1, len(rows), -1), (self._boxes, len(rows), slot.size))
-        return self.form(self._compose(A, self._sides(slot), np.zeros(A.shape[:2]), np.zeros(A.shape[:2])))
+        return self.form(
+            self._compose(A, self._sides(slot), np.zeros(A.shape[:2]), np.zeros(A.shape[:2]))
+        )
 
     @np.errstate(all="ignore")
     def of_entries(self, slot: Slot) -> tuple[Form, Form]:
@@ -83,14 +85,17 @@ class Forward:
         sides = self._sides(slot)
         halves = (slice(None, slot.size), slice(slot.size, None))
         lower, upper = (
-            self.form(Sides(sides.slopes[:, half], sides.offset[:, half], sides.error[:, half])) for half in halves
+            self.form(Sides(sides.slopes[:, half], sides.offset[:, half], sides.error[:, half]))
+            for half in halves
         )
         return lower, upper
 
     def form(self, sides: Sides) -> Form:
         inputs = self._relaxed.program.graph.inputs
         parts = np.split(sides.slopes, self._ends[1:-1].tolist(), axis=2)
-        slopes = tuple(part.reshape(*part.shape[:2], *slot.shape) for part, slot in zip(parts, inputs))
+        slopes = tuple(
+            part.reshape(*part.shape[:2], *slot.shape) for part, slot in zip(parts, inputs)
+        )
         return Form(slopes, sides.offset, sides.error)
 
     # ---- forms of one slot -------------------------------------------------------------------------------------------
@@ -101,7 +106,11 @@ class Forward:
         missing: dict[int, Slot] = {}
         while open:
             there = open.pop()
-            if there.id in self._known or there.id in missing or there.id not in self._relaxed.program.varying:
+            if (
+                there.id in self._known
+                or there.id in missing
+                or there.id not in self._relaxed.program.varying
+            ):
                 continue
             missing[there.id] = there
             open.extend(self._relaxed.relaxation(there).operands)
@@ -157,7 +166,8 @@ class Forward:
         stack = np.concatenate([sides.slopes, sides.offset[..., None], sides.error[..., None]], 2)
         stack = np.concatenate([stack, self._size(sides)[..., None]], 2)
         below, minus_above = (
-            np.moveaxis(side, 2, 1).reshape(-1, *operand.shape) for side in np.split(stack, 2, axis=1)
+            np.moveaxis(side, 2, 1).reshape(-1, *operand.shape)
+            for side in np.split(stack, 2, axis=1)
         )
         plus, minus = linear.split()
         low, high = 0.0, 0.0
@@ -165,7 +175,10 @@ class Forward:
             low, high = plus.push(below), plus.push(minus_above)
         if minus is not None:
             low, high = low - minus.push(minus_above), high - minus.push(below)
-        both = [np.moveaxis(np.reshape(side, (self._boxes, columns + 3, -1)), 1, 2) for side in (low, high)]
+        both = [
+            np.moveaxis(np.reshape(side, (self._boxes, columns + 3, -1)), 1, 2)
+            for side in (low, high)
+        ]
         found = np.concatenate(both, 1)
         error = found[..., columns + 1]
         if linear.push_terms:
@@ -173,14 +186,17 @@ class Forward:
             error = error + self._lost(linear.push_terms)[:, None]
         if linear.doubt is not None:
             unsure = linear.doubt(self._relaxed.enclosures[operand.id].magnitude)
-            unsure = np.broadcast_to(unsure.reshape(len(unsure), -1), (self._boxes, error.shape[1] // 2))
+            unsure = np.broadcast_to(
+                unsure.reshape(len(unsure), -1), (self._boxes, error.shape[1] // 2)
+            )
             error = error + np.concatenate([unsure, unsure], 1)
         return Sides(found[..., :columns], found[..., columns], error)
 
     def _scale(self, sides: Sides, below: Array, above: Array) -> Sides:
         """Entry by entry: forms below `below`·p, and below −`above`·p."""
         lower, upper = (
-            np.broadcast_to(part.reshape(len(part), -1), (self._boxes, part[0].size)) for part in (below, above)
+            np.broadcast_to(part.reshape(len(part), -1), (self._boxes, part[0].size))
+            for part in (below, above)
         )
         entries = lower.shape[1]
         order = np.concatenate([lower >= 0, upper >= 0], 1)
@@ -190,9 +206,12 @@ class Forward:
         chosen = np.where(order, same, other)
         slopes = np.take_along_axis(sides.slopes, chosen[..., None], 1)
         offset, error, size = (
-            np.take_along_axis(part, chosen, 1) for part in (sides.offset, sides.error, self._size(sides))
+            np.take_along_axis(part, chosen, 1)
+            for part in (sides.offset, sides.error, self._size(sides))
         )
-        doubt = np.where(factor == 0, 0.0, factor * (error + HALF_ULP * size)) + self._lost(1)[:, None]
+        doubt = (
+            np.where(factor == 0, 0.0, factor * (error + HALF_ULP * size)) + self._lost(1)[:, None]
+        )
         return Sides(factor[..., None] * slopes, factor * offset, doubt)
 
     def _shift(self, sides: Sides, below: Array, above: Array) -> Sides:
@@ -235,7 +254,9 @@ class Forward:
         step = max(1, CHUNK // (self._boxes * largest))
         made = []
         for k in range(0, len(seeds), step):
-            A = np.broadcast_to(seeds[None, k : k + step], (self._boxes, *seeds[k : k + step].shape))
+            A = np.broadcast_to(
+                seeds[None, k : k + step], (self._boxes, *seeds[k : k + step].shape)
+            )
             pulled = relaxation.pull(np.ascontiguousarray(A))
             total = Sides(
                 np.zeros((*A.shape[:2], int(self._ends[-1]))),
@@ -246,7 +267,12 @@ class Forward:
                 if more is not None:
                     total = self._add(total, operand, more)
             made.append(total)
-        return Sides(*(np.concatenate([getattr(part, name) for part in made], 1) for name in Sides.__annotations__))
+        return Sides(
+            *(
+                np.concatenate([getattr(part, name) for part in made], 1)
+                for name in Sides.__annotations__
+            )
+        )
 
     def _add(self, total: Sides, operand: Slot, coefficients: Array) -> Sides:
         if operand.id not in self._relaxed.program.varying:

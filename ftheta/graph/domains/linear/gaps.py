@@ -54,13 +54,19 @@ def _of_lines(relaxed: Relaxed, lines: Lines, weight: Array) -> Array:
 
 
 def _of_product(relaxed: Relaxed, product: Product, weight: Array) -> list[Array]:
-    wide = [spread.push(_radius(relaxed, slot)) for slot, spread in zip(product.operands, product.spreads)]
+    wide = [
+        spread.push(_radius(relaxed, slot))
+        for slot, spread in zip(product.operands, product.spreads)
+    ]
     cost = weight * wide[0] * wide[1]
     return [spread.pull(cost) for spread in product.spreads]
 
 
 def _of_contraction(relaxed: Relaxed, contraction: Contraction, weight: Array) -> list[Array]:
-    x, y = (layout.push(_radius(relaxed, slot)) for slot, layout in zip(contraction.operands, contraction.layouts))
+    x, y = (
+        layout.push(_radius(relaxed, slot))
+        for slot, layout in zip(contraction.operands, contraction.layouts)
+    )
     A = weight.reshape(len(weight), x.shape[1], x.shape[2], y.shape[3])
     first = x * (A @ y.swapaxes(-1, -2))
     second = y * (x.swapaxes(-1, -2) @ A)
@@ -80,4 +86,6 @@ def _of_reduction(relaxed: Relaxed, reduction: Reduction, weight: Array) -> Arra
     reach = reduction.below[0] * _radius(relaxed, slot)
     part = reach / np.maximum(reach.sum(axes, keepdims=True), 1e-300)
     cost = weight * np.maximum(gap[:, 0], 0.0)
-    return part * cost.reshape([len(cost), *(1 if a in reduction.axes else n for a, n in enumerate(slot.shape))])
+    return part * cost.reshape(
+        [len(cost), *(1 if a in reduction.axes else n for a, n in enumerate(slot.shape))]
+    )

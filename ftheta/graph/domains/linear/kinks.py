@@ -26,7 +26,9 @@ def bound_kink(operand: Slot, x: Interval, left: float, right: float) -> Lines:
     else:
         height = np.where(crosses, -_height(x, -secant, -left, -right), 0.0)
     zero = np.zeros_like(height)
-    lower, upper = ((beside, zero), (secant, height)) if convex else ((secant, height), (beside, zero))
+    lower, upper = (
+        ((beside, zero), (secant, height)) if convex else ((secant, height), (beside, zero))
+    )
     return Lines(
         (operand,),
         *lower,

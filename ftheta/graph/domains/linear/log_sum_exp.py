@@ -15,7 +15,14 @@ import numpy as np
 from ftheta.graph.domains.interval.arithmetic import add, div, sub
 from ftheta.graph.domains.interval.functions import MONOTONE
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.interval.rounding import HALF_ULP, Array, add_above, add_below, multiply_above, sum_above
+from ftheta.graph.domains.interval.rounding import (
+    HALF_ULP,
+    Array,
+    add_above,
+    add_below,
+    multiply_above,
+    sum_above,
+)
 from ftheta.graph.domains.interval.sums import reduce_sum
 from ftheta.graph.domains.linear.relaxations import Pulled
 from ftheta.graph.domains.linear.rounding import lost_to_underflow, sum_doubt, weigh
@@ -41,8 +48,14 @@ class Reduction:
         plus = np.maximum(wide, 0.0)
         minus = np.minimum(wide, 0.0)
         back = plus * self.below[0][:, None] + minus * self.above[0][:, None]
-        offset = -weigh(np.maximum(A, 0.0), -self.below[1]) - weigh(np.minimum(A, 0.0), -self.above[1])
-        return Pulled((back,), offset, weigh(np.abs(A), self._error) + lost_to_underflow(2, self.magnitude)[:, None])
+        offset = -weigh(np.maximum(A, 0.0), -self.below[1]) - weigh(
+            np.minimum(A, 0.0), -self.above[1]
+        )
+        return Pulled(
+            (back,),
+            offset,
+            weigh(np.abs(A), self._error) + lost_to_underflow(2, self.magnitude)[:, None],
+        )
 
     def _widen(self, A: Array) -> Array:
         """Functionals of the slot beside the entries of the operand."""
@@ -61,24 +74,35 @@ class Reduction:
     def push(self, A: Array, values: Sequence[Array], slopes: Array | None = None) -> Array:
         (x,) = values
         axes = tuple(2 + a for a in self.axes)
-        low, high = ((p[:, None] * x).sum(axes).reshape(A.shape) + c[:, None] for p, c in (self.below, self.above))
+        low, high = (
+            (p[:, None] * x).sum(axes).reshape(A.shape) + c[:, None]
+            for p, c in (self.below, self.above)
+        )
         return np.where(A > 0, low, high)
 
 
 @np.errstate(all="ignore")
-def log_sum_exp(operand: Slot, axes: tuple[int, ...], shape: tuple[int, ...], x: Interval) -> Reduction:
+def log_sum_exp(
+    operand: Slot, axes: tuple[int, ...], shape: tuple[int, ...], x: Interval
+) -> Reduction:
     """Planes for x in its enclosure (boxes, *shape); `shape` is that of the result."""
     here = tuple(1 + a for a in axes)
     laid_out = (len(x.lo), *shape)
     below, above = _plane_below(x, here), _plane_above(x, here)
     return Reduction(
-        (operand,), axes, (below[0], below[1].reshape(laid_out)), (above[0], above[1].reshape(laid_out)), x.magnitude
+        (operand,),
+        axes,
+        (below[0], below[1].reshape(laid_out)),
+        (above[0], above[1].reshape(laid_out)),
+        x.magnitude,
     )
 
 
 def _plane_below(x: Interval, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """The tangent plane in the middle, less what its rounded gradient can be off by over the box."""
-    middle = np.where(np.isfinite(x.lo) & np.isfinite(x.hi), x.lo / 2 + x.hi / 2, np.clip(0.0, x.lo, x.hi))
+    middle = np.where(
+        np.isfinite(x.lo) & np.isfinite(x.hi), x.lo / 2 + x.hi / 2, np.clip(0.0, x.lo, x.hi)
+    )
     point = Interval(middle, middle)
     top = middle.max(axes, keepdims=True)
     terms = EXP(sub(point, Interval(top, top)))
@@ -89,7 +113,9 @@ def _plane_below(x: Interval, axes: tuple[int, ...]) -> tuple[Array, Array]:
     doubt = np.where(gone, 0.0, np.maximum(add_above(share.hi, -p), add_above(p, -share.lo)))
     reach = np.maximum(add_above(x.hi, -middle), add_above(middle, -x.lo))
     loss = sum_above(add_above(multiply_above(doubt, reach), multiply_above(p, middle)), axes)
-    value = add(LOG(reduce_sum(terms, axes)), Interval(np.squeeze(top, axes), np.squeeze(top, axes)))
+    value = add(
+        LOG(reduce_sum(terms, axes)), Interval(np.squeeze(top, axes), np.squeeze(top, axes))
+    )
     offset = add_below(value.lo, -loss)
     known = np.isfinite(offset)
     return np.where(_spread(known, axes), p, 0.0), np.where(known, offset, _value_at(x.lo, axes).lo)
@@ -103,11 +129,17 @@ def _plane_above(x: Interval, axes: tuple[int, ...]) -> tuple[Array, Array]:
     rise = (at_hi.hi - at_lo.hi) / (x.hi - x.lo) / anchor
     slope = np.where(np.isfinite(rise), rise, 0.0)
     high, low = (div(part, Interval(anchor, anchor)).hi for part in (at_hi, at_lo))
-    heights = np.maximum(add_above(high, multiply_above(-slope, x.hi)), add_above(low, multiply_above(-slope, x.lo)))
-    constant = sub(add(Interval(shift, shift), LOG(Interval(anchor, anchor))), Interval.point(1.0)).hi
+    heights = np.maximum(
+        add_above(high, multiply_above(-slope, x.hi)), add_above(low, multiply_above(-slope, x.lo))
+    )
+    constant = sub(
+        add(Interval(shift, shift), LOG(Interval(anchor, anchor))), Interval.point(1.0)
+    ).hi
     offset = add_above(np.squeeze(constant, axes), sum_above(heights, axes))
     known = np.isfinite(offset)
-    return np.where(_spread(known, axes), slope, 0.0), np.where(known, offset, _value_at(x.hi, axes).hi)
+    return np.where(_spread(known, axes), slope, 0.0), np.where(
+        known, offset, _value_at(x.hi, axes).hi
+    )
 
 
 def _value_at(end: Array, axes: tuple[int, ...]) -> Interval:

@@ -139,7 +139,10 @@ def with_weights(weights: Weights, build: Build, push_terms: int, pull_terms: in
         push_terms,
         pull_terms,
         sign=0,
-        parts=lambda: (part(np.maximum(weights.middle, 0.0)), part(np.minimum(weights.middle, 0.0))),
+        parts=lambda: (
+            part(np.maximum(weights.middle, 0.0)),
+            part(np.minimum(weights.middle, 0.0)),
+        ),
         doubt=doubt,
     )
 
@@ -171,7 +174,8 @@ def contraction(node: Node, index: int, other: Weights) -> LinearMap:
     stacks, inner = (prod(source[a] for a in axes) for axes in mine)
     free = prod(source) // max(1, stacks * inner)
     outer = prod(node.shape) // max(1, stacks * free)
-    here = (0, *(a + 1 for a in mine[0])), tuple(a + 1 for a in mine[1])  # the leading axis is one more of the stack
+    # the leading axis is one more of the stack
+    here = ((0, *(a + 1 for a in mine[0])), tuple(a + 1 for a in mine[1]))
 
     def build(w: Array) -> tuple[Move, Move]:
         kernel = matrices(w, *others, last=False)  # (stacks, inner, outer)
@@ -221,7 +225,11 @@ def cumulative_sum(shape: Shape, axis: int, backwards: bool) -> LinearMap:
     """Partial sums along an axis; the transpose sums from the other end."""
 
     def run(x: Array, backwards: bool) -> Array:
-        return np.flip(np.cumsum(np.flip(x, 1 + axis), 1 + axis), 1 + axis) if backwards else np.cumsum(x, 1 + axis)
+        return (
+            np.flip(np.cumsum(np.flip(x, 1 + axis), 1 + axis), 1 + axis)
+            if backwards
+            else np.cumsum(x, 1 + axis)
+        )
 
     terms = max(1, shape[axis])
     return adding(lambda x: run(x, backwards), lambda A: run(A, not backwards), terms, terms)

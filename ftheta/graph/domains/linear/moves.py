@@ -85,7 +85,9 @@ def place_along(target: Shape, axis: int, start: int, length: int) -> LinearMap:
 def keep_where(mask: Array, spread: LinearMap) -> LinearMap:
     """Entries where the mask holds, 0 elsewhere."""
     keep = lambda x: np.where(mask, x, 0.0)
-    return moving(lambda x: keep(spread.push(x)), lambda A: spread.pull(keep(A)), max(1, spread.pull_terms))
+    return moving(
+        lambda x: keep(spread.push(x)), lambda A: spread.pull(keep(A)), max(1, spread.pull_terms)
+    )
 
 
 def taken_from(source: Shape, where: Array) -> LinearMap:
@@ -109,8 +111,12 @@ def taken_from(source: Shape, where: Array) -> LinearMap:
 
         return moving(push, pull)
     ones = np.ones(int(inside.sum()))
-    gathering = sparse.csr_array((ones, (np.flatnonzero(inside), flat[inside])), shape=(flat.size, count))
-    return moving(push, lambda A: (A.reshape(len(A), -1) @ gathering).reshape(len(A), *source), copies)
+    gathering = sparse.csr_array(
+        (ones, (np.flatnonzero(inside), flat[inside])), shape=(flat.size, count)
+    )
+    return moving(
+        push, lambda A: (A.reshape(len(A), -1) @ gathering).reshape(len(A), *source), copies
+    )
 
 
 def taken_by_node(node: Node, moved: Sequence[int], where: Array) -> list[tuple[int, LinearMap]]:

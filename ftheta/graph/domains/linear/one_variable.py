@@ -29,7 +29,9 @@ def along_curve(curve: Curve, operand: Slot, x: Interval) -> Lines:
     return Lines((operand,), *curves.lines_around(curve, x), x.magnitude)
 
 
-def along_region(region: Region, graph: Graph, constants: Mapping[int, Interval], x: Interval) -> Lines:
+def along_region(
+    region: Region, graph: Graph, constants: Mapping[int, Interval], x: Interval
+) -> Lines:
     """Lines around the function of a region, whose variable is in x (boxes, *shape)."""
     kinks = _kinks(region, constants)
     lines = [np.empty(x.shape) for _ in range(4)]
@@ -37,17 +39,23 @@ def along_region(region: Region, graph: Graph, constants: Mapping[int, Interval]
     entries = x.map(np.ravel)
     for start in range(0, entries.lo.size, CHUNK):
         part = slice(start, start + CHUNK)
-        evaluate = _evaluator(region, graph, constants, np.arange(start, min(start + CHUNK, entries.lo.size)))
+        evaluate = _evaluator(
+            region, graph, constants, np.arange(start, min(start + CHUNK, entries.lo.size))
+        )
         x_part = entries.map(lambda end, part=part: end[part])
         found = sampled.lines_around(evaluate, x_part, region.knots, kinks)
         for line, values in zip(flat, found):
             line[part] = values
     lower_slope, lower_offset, upper_slope, upper_offset = lines
-    return Lines((region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude)
+    return Lines(
+        (region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude
+    )
 
 
 @np.errstate(all="ignore")
-def along_wave(region: Region, graph: Graph, constants: Mapping[int, Interval], x: Interval) -> Lines:
+def along_wave(
+    region: Region, graph: Graph, constants: Mapping[int, Interval], x: Interval
+) -> Lines:
     """Lines around sine or cosine: by curvature where that is known, by pieces elsewhere."""
     entries = x.map(np.ravel)
     lines = [np.empty(entries.shape) for _ in range(4)]
@@ -55,14 +63,28 @@ def along_wave(region: Region, graph: Graph, constants: Mapping[int, Interval], 
     for where, curve in curves.wave_curves(region.nodes[0].primitive, entries):
         at = np.flatnonzero(where & left)
         left[at] = False
-        _put(lines, at, curves.lines_around(curve, entries.map(lambda end, at=at: end[at])) if at.size else None)
+        _put(
+            lines,
+            at,
+            curves.lines_around(curve, entries.map(lambda end, at=at: end[at]))
+            if at.size
+            else None,
+        )
     for start in range(0, entries.lo.size, CHUNK):
         at = start + np.flatnonzero(left[start : start + CHUNK])
         if at.size:
             evaluate = _evaluator(region, graph, constants, at)
-            _put(lines, at, sampled.lines_around(evaluate, entries.map(lambda end, at=at: end[at]), region.knots))
+            _put(
+                lines,
+                at,
+                sampled.lines_around(
+                    evaluate, entries.map(lambda end, at=at: end[at]), region.knots
+                ),
+            )
     lower_slope, lower_offset, upper_slope, upper_offset = (line.reshape(x.shape) for line in lines)
-    return Lines((region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude)
+    return Lines(
+        (region.variable,), lower_slope, lower_offset, upper_slope, upper_offset, x.magnitude
+    )
 
 
 def _put(lines: Sequence[Array], at: Array, found: Sequence[Array] | None) -> None:
@@ -85,14 +107,20 @@ def _evaluator(
     """The function with its derivative; `entries` are the numbers of the entries, counted through all boxes, at which
     constants that are arrays are read; `compare` decides comparisons of the variable with a constant."""
     fixed = {
-        slot.id: constants[slot.id] if entries is None else _at_entries(constants[slot.id], region.variable, entries)
+        slot.id: constants[slot.id]
+        if entries is None
+        else _at_entries(constants[slot.id], region.variable, entries)
         for node in region.nodes
         for slot in node.inputs
         if slot.id in constants
     }
 
     def rule(node: Node):
-        return compare if compares_variable(graph, region.variable, node) else PLAIN_RULES[node.primitive]
+        return (
+            compare
+            if compares_variable(graph, region.variable, node)
+            else PLAIN_RULES[node.primitive]
+        )
 
     return evaluator(region.nodes, region.variable.id, fixed, rule)
 
@@ -105,13 +133,18 @@ def _at_entries(constant: Interval, variable: Slot, entries: Array) -> Interval:
 
 
 @np.errstate(all="ignore")
-def slopes_at_kink(region: Region, graph: Graph, constants: Mapping[int, Interval]) -> tuple[float, float] | None:
+def slopes_at_kink(
+    region: Region, graph: Graph, constants: Mapping[int, Interval]
+) -> tuple[float, float] | None:
     """The two slopes of a function that is 0 at 0 and linear on either side: leaky ReLUs, however they are spelt."""
     uniform = {k: _uniform(constants[k]) for k in _constants_of(region, constants)}
     if any(value is None for value in uniform.values()):
         return None
     numbers = {k: value for k, value in uniform.items() if value is not None}
-    sides = [Interval(np.array([-np.inf]), np.array([0.0])), Interval(np.array([0.0]), np.array([np.inf]))]
+    sides = [
+        Interval(np.array([-np.inf]), np.array([0.0])),
+        Interval(np.array([0.0]), np.array([np.inf])),
+    ]
     if not _vanishes_at_zero(region, graph, numbers, sides):
         return None
     evaluate = _evaluator(region, graph, numbers)
@@ -130,7 +163,8 @@ def _vanishes_at_zero(
     def compare_on(side: Interval) -> Compare:
         def rule(node: Node, x: Interval, y: Interval) -> Interval:
             return strict_compare(
-                node, *(side if slot == region.variable else z for slot, z in zip(node.inputs, (x, y)))
+                node,
+                *(side if slot == region.variable else z for slot, z in zip(node.inputs, (x, y))),
             )
 
         return rule
@@ -175,7 +209,9 @@ Pair = tuple[float, float]
 """Slope and offset."""
 
 
-def _as_affine(slot: Slot, affine: Mapping[int, Pair], constants: Mapping[int, Interval]) -> Pair | None:
+def _as_affine(
+    slot: Slot, affine: Mapping[int, Pair], constants: Mapping[int, Interval]
+) -> Pair | None:
     if slot.id in affine:
         return affine[slot.id]
     value = _uniform(constants[slot.id]) if slot.id in constants else None
@@ -191,7 +227,9 @@ AFFINE: dict[str, Callable[..., Pair]] = {
     "add": lambda p, q: (p[0] + q[0], p[1] + q[1]),
     "sub": lambda p, q: (p[0] - q[0], p[1] - q[1]),
     "neg": lambda p: (-p[0], -p[1]),
-    "mul": lambda p, q: (p[0] * q[1] + p[1] * q[0], p[1] * q[1]) if p[0] * q[0] == 0 else (np.nan, np.nan),
+    "mul": lambda p, q: (
+        (p[0] * q[1] + p[1] * q[0], p[1] * q[1]) if p[0] * q[0] == 0 else (np.nan, np.nan)
+    ),
     "div": lambda p, q: (p[0] / q[1], p[1] / q[1]) if q[0] == 0 and q[1] else (np.nan, np.nan),
     **dict.fromkeys(("copy", "stop_gradient", "convert_element_type"), lambda p: p),
 }

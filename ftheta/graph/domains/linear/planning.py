@@ -13,7 +13,13 @@ from ftheta.graph.domains.linear.curves import CURVES, WAVES, Curve, power_curve
 from ftheta.graph.domains.linear.kinks import bound_kink
 from ftheta.graph.domains.linear.log_sum_exp import log_sum_exp
 from ftheta.graph.domains.linear.maps import LinearMap, identity, moving, spread_out
-from ftheta.graph.domains.linear.one_variable import along_curve, along_region, along_wave, single_node, slopes_at_kink
+from ftheta.graph.domains.linear.one_variable import (
+    along_curve,
+    along_region,
+    along_wave,
+    single_node,
+    slopes_at_kink,
+)
 from ftheta.graph.domains.linear.products import Contraction, Product
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.domains.linear.relaxations import Affine, Constant, Relaxation
@@ -52,7 +58,9 @@ def _make_plan(program: Program, slot: Slot) -> Plan:
         return _affine(slot, [(program.graph.slots[program.restated[slot.id]], identity())])
     pattern = program.patterns.get(slot.id)
     if isinstance(pattern, LogSumExp):
-        relax = lambda enclosures: log_sum_exp(pattern.x, tuple(pattern.axes), slot.shape, enclosures[pattern.x.id])
+        relax = lambda enclosures: log_sum_exp(
+            pattern.x, tuple(pattern.axes), slot.shape, enclosures[pattern.x.id]
+        )
         return Plan((pattern.x,), relax, (pattern.x,))
     terms = program.linear_terms(node, output)
     region = program.regions.get(slot.id)
@@ -69,7 +77,9 @@ def _make_plan(program: Program, slot: Slot) -> Plan:
 
 def _affine(slot: Slot, terms: list[tuple[Slot, LinearMap]]) -> Plan:
     operands = tuple(operand for operand, _ in terms)
-    relax = lambda enclosures: Affine.of(slot, terms, [enclosures[operand.id].magnitude for operand in operands])
+    relax = lambda enclosures: Affine.of(
+        slot, terms, [enclosures[operand.id].magnitude for operand in operands]
+    )
     return Plan(operands, relax)
 
 
@@ -78,7 +88,9 @@ def _plan_region(program: Program, region: Region) -> Plan:
     slopes = slopes_at_kink(region, program.graph, program.constants)
     if slopes is not None:
         return _plan_kink(x, *slopes)
-    relax = lambda enclosures: along_region(region, program.graph, program.constants, enclosures[x.id])
+    relax = lambda enclosures: along_region(
+        region, program.graph, program.constants, enclosures[x.id]
+    )
     return Plan((x,), relax, (x,))
 
 
@@ -92,7 +104,11 @@ def _varies(program: Program, slot: Slot) -> bool:
 
 
 def _plan_curve(curve: Curve, operand: Slot) -> Plan:
-    return Plan((operand,), lambda enclosures: along_curve(curve, operand, enclosures[operand.id]), (operand,))
+    return Plan(
+        (operand,),
+        lambda enclosures: along_curve(curve, operand, enclosures[operand.id]),
+        (operand,),
+    )
 
 
 def _curve(program: Program, node: Node) -> Plan:
@@ -102,14 +118,20 @@ def _curve(program: Program, node: Node) -> Plan:
 def _by_pieces(program: Program, node: Node) -> Plan | None:
     """A function of one operand without a known curvature."""
     moving_operands = [slot for slot in node.inputs if _varies(program, slot)]
-    if len(moving_operands) != 1 or moving_operands[0].shape != node.shape or not moving_operands[0].is_real:
+    if (
+        len(moving_operands) != 1
+        or moving_operands[0].shape != node.shape
+        or not moving_operands[0].is_real
+    ):
         return None
     return _plan_region(program, single_node(node, moving_operands[0]))
 
 
 def _wave(program: Program, node: Node) -> Plan:
     region = single_node(node, node.inputs[0])
-    relax = lambda enclosures: along_wave(region, program.graph, program.constants, enclosures[region.variable.id])
+    relax = lambda enclosures: along_wave(
+        region, program.graph, program.constants, enclosures[region.variable.id]
+    )
     return Plan((region.variable,), relax, (region.variable,))
 
 
@@ -134,7 +156,11 @@ def _plan_kink(operand: Slot, left: float, right: float) -> Plan:
 
 def _power(program: Program, node: Node) -> Plan | None:
     x = node.inputs[0]
-    exponent = node.params["y"] if node.primitive == "integer_pow" else uniform(node.inputs[1], program.constants)
+    exponent = (
+        node.params["y"]
+        if node.primitive == "integer_pow"
+        else uniform(node.inputs[1], program.constants)
+    )
     if exponent is None or not _varies(program, x) or x.shape != node.shape:
         return None
     if exponent == 1:
@@ -176,7 +202,9 @@ def _contraction(program: Program, node: Node) -> Plan:
     return Plan((x, y), relax, (x, y))
 
 
-def _laid_out(slot: Slot, batch: tuple[int, ...], contract: tuple[int, ...], last: bool) -> LinearMap:
+def _laid_out(
+    slot: Slot, batch: tuple[int, ...], contract: tuple[int, ...], last: bool
+) -> LinearMap:
     """An operand of `dot_general` as a stack of matrices; the leading axis stays in front."""
     here = (0, *(a + 1 for a in batch)), tuple(a + 1 for a in contract)
     shape = matrices_shape(slot, batch, contract, last)
@@ -190,7 +218,9 @@ def _laid_out(slot: Slot, batch: tuple[int, ...], contract: tuple[int, ...], las
     return moving(push, pull)
 
 
-def matrices_shape(slot: Slot, batch: tuple[int, ...], contract: tuple[int, ...], last: bool) -> tuple[int, int, int]:
+def matrices_shape(
+    slot: Slot, batch: tuple[int, ...], contract: tuple[int, ...], last: bool
+) -> tuple[int, int, int]:
     """(stacks, rows, inner) of the first operand, (stacks, inner, columns) of the last."""
     stacks = inner = 1
     for a in batch:
@@ -222,7 +252,9 @@ def _find_compared(program: Program, slot: Slot) -> tuple[Slot, ...]:
         return ()
     node, _ = found
     if node.primitive in COMPARISONS:
-        return tuple(operand for operand in node.inputs if operand.is_real and _varies(program, operand))
+        return tuple(
+            operand for operand in node.inputs if operand.is_real and _varies(program, operand)
+        )
     if slot.is_real:
         return ()
     return tuple(operand for parent in node.inputs for operand in _find_compared(program, parent))

@@ -14,7 +14,13 @@ from functools import cached_property
 import numpy as np
 
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.interval.rounding import HALF_ULP, Array, add_above, add_below, multiply_below
+from ftheta.graph.domains.interval.rounding import (
+    HALF_ULP,
+    Array,
+    add_above,
+    add_below,
+    multiply_below,
+)
 from ftheta.graph.domains.linear.maps import LinearMap
 from ftheta.graph.domains.linear.relaxations import Pulled
 from ftheta.graph.domains.linear.rounding import lost_to_underflow, sum_doubt, weigh
@@ -76,7 +82,13 @@ class Product:
     magnitudes: tuple[Array, Array]
 
     @classmethod
-    def of(cls, slots: tuple[Slot, Slot], spreads: tuple[LinearMap, LinearMap], x: Interval, y: Interval) -> "Product":
+    def of(
+        cls,
+        slots: tuple[Slot, Slot],
+        spreads: tuple[LinearMap, LinearMap],
+        x: Interval,
+        y: Interval,
+    ) -> "Product":
         p, q, c = plane_below(Interval(-x.hi, -x.lo), y)
         above = (p, -q, -c)
         return cls(slots, spreads, plane_below(x, y), above, (x.magnitude, y.magnitude))
@@ -108,8 +120,13 @@ class Product:
         return first + second
 
     def push(self, A: Array, values: Sequence[Array], slopes: Array | None = None) -> Array:
-        x, y = (spread.push(v.reshape(-1, *v.shape[2:])).reshape(A.shape) for spread, v in zip(self.spreads, values))
-        low, high = (p[:, None] * x + q[:, None] * y + c[:, None] for p, q, c in (self.below, self.above))
+        x, y = (
+            spread.push(v.reshape(-1, *v.shape[2:])).reshape(A.shape)
+            for spread, v in zip(self.spreads, values)
+        )
+        low, high = (
+            p[:, None] * x + q[:, None] * y + c[:, None] for p, q, c in (self.below, self.above)
+        )
         return np.where(A > 0, low, high)
 
 
@@ -129,12 +146,18 @@ class Contraction:
 
     @classmethod
     def of(
-        cls, slots: tuple[Slot, Slot], layouts: tuple[LinearMap, LinearMap], x: Interval, y: Interval
+        cls,
+        slots: tuple[Slot, Slot],
+        layouts: tuple[LinearMap, LinearMap],
+        x: Interval,
+        y: Interval,
     ) -> "Contraction":
         left = x.map(lambda end: layouts[0].push(end)[..., None])
         right = y.map(lambda end: layouts[1].push(end)[:, :, None])
         shape = np.broadcast_shapes(left.shape, right.shape)
-        wide_x, wide_y = (part.map(lambda end: np.broadcast_to(end, shape)) for part in (left, right))
+        wide_x, wide_y = (
+            part.map(lambda end: np.broadcast_to(end, shape)) for part in (left, right)
+        )
         p, q, c = plane_below(Interval(-wide_x.hi, -wide_x.lo), wide_y)
         magnitudes = left.magnitude[..., 0], right.magnitude[:, :, 0]
         return cls(slots, layouts, plane_below(wide_x, wide_y), (p, -q, -c), magnitudes)
@@ -175,7 +198,9 @@ class Contraction:
     @cached_property
     def _lost(self) -> Array:
         _, _, rows, _, columns = self.below[0].shape
-        return lost_to_underflow(2 * columns, self.magnitudes[0]) + lost_to_underflow(2 * rows, self.magnitudes[1])
+        return lost_to_underflow(2 * columns, self.magnitudes[0]) + lost_to_underflow(
+            2 * rows, self.magnitudes[1]
+        )
 
     def push(self, A: Array, values: Sequence[Array], slopes: Array | None = None) -> Array:
         stacks, count, _, columns = self.below[0].shape[1:]
@@ -186,7 +211,9 @@ class Contraction:
             )
         )
         plane = lambda p, q, c: (
-            np.einsum("bsaik,baikj->bsaij", x, p) + np.einsum("bsakj,baikj->bsaij", y, q) + c.sum(3)[:, None]
+            np.einsum("bsaik,baikj->bsaij", x, p)
+            + np.einsum("bsakj,baikj->bsaij", y, q)
+            + c.sum(3)[:, None]
         )
         positive = A.reshape(*A.shape[:2], stacks, count, columns) > 0
         return np.where(positive, plane(*self.below), plane(*self.above)).reshape(A.shape)
@@ -203,5 +230,6 @@ def _over_columns(A: Array, p: Array) -> Array:
 
 def _over_rows(A: Array, q: Array) -> Array:
     """Σ_i A_ij q_ikj: (boxes, functionals, stacks, inner, columns)."""
-    by_column = A.transpose(0, 2, 4, 1, 3) @ q.transpose(0, 1, 4, 2, 3)  # (boxes, stacks, columns, functionals, inner)
+    # (boxes, stacks, columns, functionals, inner)
+    by_column = A.transpose(0, 2, 4, 1, 3) @ q.transpose(0, 1, 4, 2, 3)
     return by_column.transpose(0, 3, 1, 4, 2)

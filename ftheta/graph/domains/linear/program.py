@@ -69,17 +69,24 @@ class Program:
     @cached_property
     def output_of(self) -> dict[int, tuple[Node, int]]:
         """The node that assigns each slot, and the number of the slot among its outputs."""
-        return {slot.id: (node, k) for node in self.graph.nodes for k, slot in enumerate(node.outputs)}
+        return {
+            slot.id: (node, k) for node in self.graph.nodes for k, slot in enumerate(node.outputs)
+        }
 
     @cached_property
     def has_branches(self) -> bool:
         """Whether some `cond` depends on the inputs: then boxes are bounded one at a time."""
-        return any(node.primitive == "cond" and node.outputs[0].id in self.varying for node in self.graph.nodes)
+        return any(
+            node.primitive == "cond" and node.outputs[0].id in self.varying
+            for node in self.graph.nodes
+        )
 
 
 def _constants(graph: Graph) -> dict[int, Interval]:
     """Constants, and what the program computes from them alone."""
-    fixed = tuple(node for node in graph.nodes if all(slot.id in graph.fixed for slot in node.outputs))
+    fixed = tuple(
+        node for node in graph.nodes if all(slot.id in graph.fixed for slot in node.outputs)
+    )
     with precision(graph):
         return dict(forward(INTERVAL, replace(graph, inputs=(), nodes=fixed)).values)
 
@@ -99,7 +106,9 @@ def _with_expressions(graph: Graph) -> tuple[Graph, dict[int, int]]:
             found = _restate(node, formulas.get(node.outputs[0].id), known)
             if found is not None:
                 operands, expression = found
-                (other,) = builder.add_function(expression, [here[slot.id] for slot in operands], graph.x64)
+                (other,) = builder.add_function(
+                    expression, [here[slot.id] for slot in operands], graph.x64
+                )
         outputs = builder.add_node(node, [here[slot.id] for slot in node.inputs])
         here.update(zip((slot.id for slot in node.outputs), outputs))
         if other is not None:

@@ -52,7 +52,10 @@ def enclose(
     `before` are enclosures (boxes, *shape) over the same sets that were found before."""
     boxes = len(sets[0].hull.lo)
     if boxes > 1 and program.has_branches:
-        raise GraphError("boxes are bounded one at a time where a `cond` depends on the inputs", got=f"{boxes} boxes")
+        raise GraphError(
+            "boxes are bounded one at a time where a `cond` depends on the inputs",
+            got=f"{boxes} boxes",
+        )
     known = _Known(program, boxes)
     relaxed = Relaxed(program, known)
     carried = None if carry == "nothing" else Forward(relaxed, sets)
@@ -64,7 +67,9 @@ def enclose(
     def prepare(_: Graph) -> Any:
         sharpen = INTERVAL.refine(graph) if INTERVAL.refine is not None else None
 
-        def at_node(node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]) -> tuple[Interval, ...]:
+        def at_node(
+            node: Node, values: Mapping[int, Interval], outputs: tuple[Interval, ...]
+        ) -> tuple[Interval, ...]:
             outputs = outputs if sharpen is None else sharpen(node, values, outputs)
             known.values = values
             return tuple(at_slot(slot, x) for slot, x in zip(node.outputs, outputs))
@@ -157,7 +162,12 @@ MAPPED = ("dot_general", "conv_general_dilated", "reduce_sum", "mul", "div")
 
 
 def refine_slot(
-    relaxed: Relaxed, sets: Sequence[InputSet], slot: Slot, only_signs: bool, steps: int = 0, until: float = inf
+    relaxed: Relaxed,
+    sets: Sequence[InputSet],
+    slot: Slot,
+    only_signs: bool,
+    steps: int = 0,
+    until: float = inf,
 ) -> Interval:
     """The enclosure of a slot, met with bounds by back-substitution: of all its entries, or with `only_signs` of those
     alone whose sign is open."""
@@ -227,13 +237,21 @@ def _slots_to_refine(program: Program, boxes: bool) -> dict[int, bool]:
     live = {slot.id for slot in program.graph.outputs}
     wanted: dict[int, bool] = {}
     for slot in reversed(program.graph.slots):
-        if slot.id not in live or slot.id not in program.output_of or slot.id not in program.varying:
+        if (
+            slot.id not in live
+            or slot.id not in program.output_of
+            or slot.id not in program.varying
+        ):
             continue
         plan = plan_slot(program, slot)
         live.update(operand.id for operand in plan.operands)
         live.update(operand.id for operand in plan.reads)
         for operand in plan.reads:
-            if operand.id in program.output_of and operand.id in program.varying and operand.id not in exact:
+            if (
+                operand.id in program.output_of
+                and operand.id in program.varying
+                and operand.id not in exact
+            ):
                 wanted[operand.id] = wanted.get(operand.id, True) and plan.only_signs
     return wanted
 
@@ -252,7 +270,8 @@ def _exact_in_intervals(program: Program) -> frozenset[int]:
         if node.primitive in MOVED and source in moved:
             moved.add(out)
         elif (node.primitive in MAPPED and source in moved) or (
-            node.primitive in (*MOVED, "add", "sub", "broadcast_in_dim") and source in moved | mapped
+            node.primitive in (*MOVED, "add", "sub", "broadcast_in_dim")
+            and source in moved | mapped
         ):
             mapped.add(out)
     return frozenset(moved | mapped)

@@ -61,7 +61,9 @@ class Affine:
     lost: Array  # (boxes,)
 
     @classmethod
-    def of(cls, slot: Slot, terms: Sequence[tuple[Slot, LinearMap]], magnitudes: Sequence[Array]) -> "Affine":
+    def of(
+        cls, slot: Slot, terms: Sequence[tuple[Slot, LinearMap]], magnitudes: Sequence[Array]
+    ) -> "Affine":
         """`magnitudes` (boxes, *shape) bound the absolute values of the operands."""
         boxes = max((len(m) for m in magnitudes), default=1)
         spread = np.zeros((boxes, *slot.shape))
@@ -76,7 +78,9 @@ class Affine:
         flat = A.reshape(A.shape[0] * A.shape[1], *A.shape[2:])  # of an array that may be empty
         back = tuple(_in_boxes(linear.pull(flat), A) for linear in self.maps)
         error = self.lost[:, None]
-        return Pulled(back, 0.0, error + weigh(np.abs(A), self.spread) if self.spread.any() else error)
+        return Pulled(
+            back, 0.0, error + weigh(np.abs(A), self.spread) if self.spread.any() else error
+        )
 
     def push(self, A: Array, values: Sequence[Array], slopes: Array | None = None) -> Array:
         total: Array = np.zeros(1)
@@ -161,7 +165,9 @@ class Constant:
         minus = np.minimum(A, 0.0)
         offset = -weigh(plus, -self.enclosure.lo) - weigh(minus, -self.enclosure.hi)
         entries = int(np.prod(self.enclosure.shape[1:], dtype=np.int64))
-        return Pulled((), offset, sum_doubt(entries) * weigh(plus - minus, self.enclosure.magnitude))
+        return Pulled(
+            (), offset, sum_doubt(entries) * weigh(plus - minus, self.enclosure.magnitude)
+        )
 
     def push(self, A: Array, values: Sequence[Array], slopes: Array | None = None) -> Array:
         return np.where(A > 0, self.enclosure.lo[:, None], self.enclosure.hi[:, None])

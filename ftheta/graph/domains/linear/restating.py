@@ -58,12 +58,12 @@ def _variance(pattern: Variance) -> Expression:
     scale = pattern.scale
 
     def expression(x: Any) -> Any:
-        x = x.astype(
-            jnp.promote_types(x.dtype, jnp.float32)
-        )  # half precision cannot count to 2049, nor bfloat16 to 257
+        # half precision cannot count to 2049, nor bfloat16 to 257
+        x = x.astype(jnp.promote_types(x.dtype, jnp.float32))
         centred = x - jnp.sum(x, pattern.axes, keepdims=True) / count
         total = jnp.sum(jnp.square(centred), pattern.axes, keepdims=pattern.keeps_axes)
-        return total * float(scale.numerator) / float(scale.denominator)  # the fraction itself may be no float
+        # the fraction itself may be no float
+        return total * float(scale.numerator) / float(scale.denominator)
 
     return expression
 
@@ -123,7 +123,9 @@ def _clamp(node: Node, known: Known) -> Expression | None:
 
 def _finite_constants(node: Node, known: Known) -> bool:
     """Differences with an infinite constant say nothing."""
-    return all(np.isfinite(known[slot.id].magnitude).all() for slot in node.inputs if slot.id in known)
+    return all(
+        np.isfinite(known[slot.id].magnitude).all() for slot in node.inputs if slot.id in known
+    )
 
 
 def _quotient(node: Node, known: Known) -> Expression | None:
@@ -206,7 +208,10 @@ def _entries_read(node: Node) -> list[Array] | None:
     numbers = np.arange(1, prod(source) + 1, dtype=np.float64).reshape(source)
     seen = _window_view(numbers, p)
     rank = len(source)
-    reads = [seen[(..., *offset)].astype(np.int64) - 1 for offset in product(*map(range, seen.shape[rank:]))]
+    reads = [
+        seen[(..., *offset)].astype(np.int64) - 1
+        for offset in product(*map(range, seen.shape[rank:]))
+    ]
     first = np.full(reads[0].shape, -1)
     for read in reads:
         first = np.where(first < 0, read, first)
@@ -231,7 +236,11 @@ def _dot_general(node: Node, known: Known) -> Expression | None:
     """x·x with itself is a sum of squares."""
     (contract_x, contract_y), (batch_x, batch_y) = node.params["dimension_numbers"]
     same = node.inputs[0] == node.inputs[1] and contract_x == contract_y and batch_x == batch_y
-    if not same or batch_x != tuple(sorted(batch_x)) or len(contract_x) + len(batch_x) != len(node.inputs[0].shape):
+    if (
+        not same
+        or batch_x != tuple(sorted(batch_x))
+        or len(contract_x) + len(batch_x) != len(node.inputs[0].shape)
+    ):
         return None
     return lambda x, y: jnp.sum(jnp.square(x), contract_x)
 
@@ -245,6 +254,7 @@ def _convolution(node: Node, known: Known) -> Expression | None:
 
     def expression(x: Any, kernel: Any) -> Any:
         window = kernel.transpose(numbers.rhs_spec)  # (out, in, *window)
+        # (batch, in · window, *space)
         patches = lax.conv_general_dilated_patches(
             x.transpose(numbers.lhs_spec),
             window.shape[2:],
@@ -252,7 +262,7 @@ def _convolution(node: Node, known: Known) -> Expression | None:
             p["padding"],
             p["lhs_dilation"],
             p["rhs_dilation"],
-        )  # (batch, in · window, *space)
+        )
         result = jnp.tensordot(patches, window.reshape(window.shape[0], -1), ((1,), (1,)))
         return jnp.moveaxis(result, -1, 1).transpose(np.argsort(numbers.out_spec))
 

@@ -28,7 +28,9 @@ def pay(error: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     return np.where(np.isnan(error), np.inf, error * (1 + OWN_ROUNDING) + UNDERFLOW)
 
 
-def rows(A: Float[np.ndarray, "boxes functionals *shape"]) -> Float[np.ndarray, "boxes functionals entries"]:
+def rows(
+    A: Float[np.ndarray, "boxes functionals *shape"],
+) -> Float[np.ndarray, "boxes functionals entries"]:
     """Coefficients (boxes, functionals, *shape) as (boxes, functionals, entries)."""
     return A.reshape(*A.shape[:2], -1)
 
@@ -55,7 +57,9 @@ def sum_doubt(entries: int) -> float:
     return gamma(entries + 2)
 
 
-def lost_to_underflow(terms: int, magnitude: Float[np.ndarray, "boxes *shape"]) -> Float[np.ndarray, "boxes"]:
+def lost_to_underflow(
+    terms: int, magnitude: Float[np.ndarray, "boxes *shape"]
+) -> Float[np.ndarray, "boxes"]:
     """What `terms` underflowing products in each coefficient can amount to, for values of that magnitude: (B,).
 
     Values without a bound are left out: the error that is weighed by |A| is infinite for them unless A is 0, and then
@@ -82,7 +86,9 @@ def least_over(
 
 
 def add_rounded(
-    total: Float[np.ndarray, "*#shape"], more: Float[np.ndarray, "*#shape"], error: Float[np.ndarray, "*#shape"]
+    total: Float[np.ndarray, "*#shape"],
+    more: Float[np.ndarray, "*#shape"],
+    error: Float[np.ndarray, "*#shape"],
 ) -> tuple[Float[np.ndarray, "*#shape"], Float[np.ndarray, "*#shape"]]:
     """total + more, and the error with the rounding of this sum."""
     result = total + more

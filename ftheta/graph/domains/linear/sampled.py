@@ -58,13 +58,17 @@ def _minus(x: Interval) -> Interval:
     return Interval(-x.hi, -x.lo)
 
 
-def _pieces(x: Interval, knots: tuple[float, ...], kinks: tuple[float, ...]) -> tuple[Array, Array, Array]:
+def _pieces(
+    x: Interval, knots: tuple[float, ...], kinks: tuple[float, ...]
+) -> tuple[Array, Array, Array]:
     """The pieces (left and right ends), and all cuts in order: arrays (pieces or cuts, entries)."""
     inner = [np.clip(k, x.lo, x.hi) for k in knots]
     even = [x.lo + (x.hi - x.lo) * (k / EVEN_PIECES) for k in range(1, EVEN_PIECES)]
     spread = asinh_cuts(x.lo, x.hi, SPREAD_PIECES)[1:]
     turns = [np.full(x.shape, k) for k in kinks]
-    cuts = np.sort(np.clip(np.stack([x.lo, *inner, *turns, *even, *spread, x.hi]), x.lo, x.hi), axis=0)
+    cuts = np.sort(
+        np.clip(np.stack([x.lo, *inner, *turns, *even, *spread, x.hi]), x.lo, x.hi), axis=0
+    )
     left = np.concatenate([cuts[:-1], np.stack(inner)]) if inner else cuts[:-1]
     right = np.concatenate([cuts[1:], np.stack(inner)]) if inner else cuts[1:]
     return left, right, cuts
@@ -83,12 +87,22 @@ class _Pieces:
     @classmethod
     def of(cls, evaluate: Evaluate, left: Array, right: Array) -> "_Pieces":
         centre = left / 2 + right / 2
-        return cls(left, right, evaluate(Interval(left, right)), centre, evaluate(Interval(centre, centre)).value)
+        return cls(
+            left,
+            right,
+            evaluate(Interval(left, right)),
+            centre,
+            evaluate(Interval(centre, centre)).value,
+        )
 
     def negate(self) -> "_Pieces":
         slope = None if self.whole.slope is None else _minus(self.whole.slope)
         return _Pieces(
-            self.left, self.right, Dual(_minus(self.whole.value), slope), self.centre, _minus(self.at_centre)
+            self.left,
+            self.right,
+            Dual(_minus(self.whole.value), slope),
+            self.centre,
+            _minus(self.at_centre),
         )
 
     def excess(self, slope: Array) -> Array:
@@ -99,14 +113,21 @@ class _Pieces:
         steepness = self.whole.slope
         if steepness is None:
             steepness = Interval(np.zeros_like(reach), np.zeros_like(reach))
-        turn = np.maximum(np.maximum(add_above(steepness.hi, -slope), add_above(slope, -steepness.lo)), 0.0)
-        centred = add_above(
-            add_above(self.at_centre.hi, multiply_above(-slope, self.centre)), multiply_above(turn, reach)
+        turn = np.maximum(
+            np.maximum(add_above(steepness.hi, -slope), add_above(slope, -steepness.lo)), 0.0
         )
-        return np.fmin(np.where(np.isnan(plain), np.inf, plain), np.where(np.isnan(centred), np.inf, centred))
+        centred = add_above(
+            add_above(self.at_centre.hi, multiply_above(-slope, self.centre)),
+            multiply_above(turn, reach),
+        )
+        return np.fmin(
+            np.where(np.isnan(plain), np.inf, plain), np.where(np.isnan(centred), np.inf, centred)
+        )
 
 
-def _line_above(evaluate: Evaluate, pieces: _Pieces, cuts: Array, at_cuts: Array, middle: Array) -> tuple[Array, Array]:
+def _line_above(
+    evaluate: Evaluate, pieces: _Pieces, cuts: Array, at_cuts: Array, middle: Array
+) -> tuple[Array, Array]:
     slope = _hull_slope(cuts, at_cuts, middle)
     slope = np.where(np.isfinite(slope), slope, 0.0)
     offset = _height(evaluate, pieces, slope)
@@ -129,7 +150,10 @@ def _hull_slope(cuts: Array, heights: Array, middle: Array) -> Array:
             rise = (heights[j] - heights[i]) / (cuts[j] - cuts[i])
             at_middle = heights[i] + rise * (middle - cuts[i])
             better = (
-                (cuts[i] <= middle) & (cuts[j] >= middle) & (cuts[j] - cuts[i] > shortest) & (at_middle > best + margin)
+                (cuts[i] <= middle)
+                & (cuts[j] >= middle)
+                & (cuts[j] - cuts[i] > shortest)
+                & (at_middle > best + margin)
             )
             best = np.where(better, at_middle, best)
             slope = np.where(better, rise, slope)

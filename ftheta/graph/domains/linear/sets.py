@@ -13,7 +13,13 @@ import numpy as np
 
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import SMALLEST_NORMAL, Array
-from ftheta.graph.domains.linear.rounding import least_over, lost_to_underflow, rows, sum_doubt, weigh
+from ftheta.graph.domains.linear.rounding import (
+    least_over,
+    lost_to_underflow,
+    rows,
+    sum_doubt,
+    weigh,
+)
 from ftheta.shapes import Float
 
 Functionals = Float[np.ndarray, "#boxes functionals *shape"]
@@ -85,9 +91,9 @@ class BallSet:
         middle, error = least_over(A, self.centre, self.centre)
         size, size_error = self._dual_norm(A)
         radius = self.radius[:, None]
-        return middle - radius * size, error + radius * (size_error + 2 * sum_doubt(2) * size) + sum_doubt(2) * np.abs(
-            middle
-        )
+        return middle - radius * size, error + radius * (
+            size_error + 2 * sum_doubt(2) * size
+        ) + sum_doubt(2) * np.abs(middle)
 
     def _dual_norm(self, A: Array) -> Least:
         flat = rows(np.abs(A))
@@ -95,7 +101,9 @@ class BallSet:
             return flat.max(-1, initial=0.0), np.zeros(A.shape[:2])
         # scaled by a power of two, so that squares neither overflow nor vanish
         largest = flat.max(-1, initial=0.0)
-        scale = np.exp2(np.ceil(np.log2(np.where((largest > 0) & np.isfinite(largest), largest, 1.0))))
+        scale = np.exp2(
+            np.ceil(np.log2(np.where((largest > 0) & np.isfinite(largest), largest, 1.0)))
+        )
         scaled = flat / scale[..., None]
         size = scale * np.sqrt(np.einsum("bsn,bsn->bs", scaled, scaled))
         return size, sum_doubt(flat.shape[-1] + 4) * size + flat.shape[-1] * SMALLEST_NORMAL * scale
@@ -148,7 +156,9 @@ class PolytopeSet:
         total = value - paid
         sizes = np.abs(A) + np.tensordot(multipliers, np.abs(self.rows), 1)
         terms = len(self.limits) + 2
-        doubt = sum_doubt(terms) * (weigh(sizes, self.hull.magnitude) + multipliers @ np.abs(self.limits))
+        doubt = sum_doubt(terms) * (
+            weigh(sizes, self.hull.magnitude) + multipliers @ np.abs(self.limits)
+        )
         underflow = lost_to_underflow(terms, self.hull.magnitude)[:, None] + terms * SMALLEST_NORMAL
         return total, error + doubt + underflow + sum_doubt(2) * np.abs(total)
 
@@ -182,7 +192,8 @@ class PolytopeSet:
         reached = (left <= 0) & np.isfinite(turns)
         first = np.take_along_axis(turns, reached.argmax(-1)[..., None], -1)[..., 0]
         last = np.where(np.isfinite(turns), turns, 0.0).max(-1)
-        best = np.where(reached.any(-1), first, 2 * last)  # no input meets the row: any large multiplier shows it
+        # no input meets the row: any large multiplier shows it
+        best = np.where(reached.any(-1), first, 2 * last)
         return np.where((slope > 0) & np.isfinite(best), best, 0.0)
 
     def lowest_point(self, A: Functionals) -> Functionals:
@@ -198,7 +209,9 @@ def _beside(numbers: Array, x: Array) -> Array:
     return numbers.reshape(-1, *[1] * (x.ndim - 1))
 
 
-def least_of_all(sets: Sequence[InputSet], coefficients: Sequence[Array | None]) -> tuple[Array, Array]:
+def least_of_all(
+    sets: Sequence[InputSet], coefficients: Sequence[Array | None]
+) -> tuple[Array, Array]:
     """The least value of a sum of functionals of several inputs, each in its own set; plain zeros if none occurs."""
     value: Array | float = 0.0
     error: Array | float = 0.0

@@ -52,9 +52,13 @@ class Best:
         better = value > self.value
         if not better.any():
             return self
-        coefficients = tuple(_choose(better, new, old) for new, old in zip(form.coefficients, self.form.coefficients))
+        coefficients = tuple(
+            _choose(better, new, old) for new, old in zip(form.coefficients, self.form.coefficients)
+        )
         chosen = Form(
-            coefficients, np.where(better, form.offset, self.form.offset), np.where(better, form.error, self.form.error)
+            coefficients,
+            np.where(better, form.offset, self.form.offset),
+            np.where(better, form.error, self.form.error),
         )
         return Best(np.where(better, value, self.value), chosen, self.reached)
 
@@ -90,9 +94,13 @@ def optimise(
             break
         values = _values_at_lowest(relaxed, sets, form, reached, slopes)
         for number in slopes:
-            slopes[number] = _ascend(relaxed, number, slopes[number], reached[number], values, moments, step)
+            slopes[number] = _ascend(
+                relaxed, number, slopes[number], reached[number], values, moments, step
+            )
         for number, mask in tilted.items():
-            tilts[number] = _tilt(relaxed, number, tilts[number], mask, reached, values, moments, step)
+            tilts[number] = _tilt(
+                relaxed, number, tilts[number], mask, reached, values, moments, step
+            )
         reached = {}
         form = _tilted_form(relaxed, seeds, slopes, tilts, reached)
         best = best.improve(form.least(sets), form)
@@ -104,7 +112,11 @@ def _shape(seeds: Mapping[int, Array]) -> tuple[int, ...]:
 
 
 def _tilted_form(
-    relaxed: Relaxed, seeds: Mapping[int, Array], slopes: Slopes, tilts: Mapping[int, Array], reached: dict[int, Array]
+    relaxed: Relaxed,
+    seeds: Mapping[int, Array],
+    slopes: Slopes,
+    tilts: Mapping[int, Array],
+    reached: dict[int, Array],
 ) -> Form:
     r"""The functionals plus $mv-\max_{l\le v\le u}mv\le0$ for every multiplier $m$ of an entry $v\in[l,u]$."""
     if not tilts:
@@ -142,7 +154,11 @@ def _first_slopes(relaxed: Relaxed, reached: Mapping[int, Array]) -> dict[int, A
 
 
 def _values_at_lowest(
-    relaxed: Relaxed, sets: Sequence[InputSet], form: Form, reached: Mapping[int, Array], slopes: Slopes
+    relaxed: Relaxed,
+    sets: Sequence[InputSet],
+    form: Form,
+    reached: Mapping[int, Array],
+    slopes: Slopes,
 ) -> dict[int, Array]:
     """The values of all slots on the way, by the affine functions that were chosen, where the form is least."""
     graph = relaxed.program.graph
@@ -211,13 +227,21 @@ def _tilt(
     gradient = np.where(tilts > 0, over, np.where(tilts < 0, under, at_zero))
     A = reached.get(number)
     scale = 1.0 if A is None else np.abs(A - tilts).reshape(*A.shape[:2], -1).mean(-1)
-    size = TILT_STEP * DECAY ** (step - 1) * np.reshape(scale, (*np.shape(scale), *[1] * (v.ndim - np.ndim(scale))))
-    moved = tilts + size * _direction((number, "tilt"), np.where(mask[:, None], gradient, 0.0), moments, step)
+    size = (
+        TILT_STEP
+        * DECAY ** (step - 1)
+        * np.reshape(scale, (*np.shape(scale), *[1] * (v.ndim - np.ndim(scale))))
+    )
+    moved = tilts + size * _direction(
+        (number, "tilt"), np.where(mask[:, None], gradient, 0.0), moments, step
+    )
     crossed = (moved * tilts) < 0  # the derivative jumps at 0
     return np.where(mask[:, None] & ~crossed, moved, 0.0)
 
 
-def _direction(key: Any, gradient: Array, moments: dict[Any, tuple[Array, Array]], step: int) -> Array:
+def _direction(
+    key: Any, gradient: Array, moments: dict[Any, tuple[Array, Array]], step: int
+) -> Array:
     """Adam's direction of ascent."""
     gradient = np.nan_to_num(gradient, posinf=0.0, neginf=0.0)
     keep, keep_square = MOMENTS

@@ -35,7 +35,9 @@ class Geometry:
     def positions(self) -> tuple[int, ...]:
         """How many windows there are along each axis."""
         reach = [(w - 1) * d + 1 for w, d in zip(self.sizes, self.dilation)]
-        return tuple(max(0, (n - r) // s + 1) for n, r, s in zip(self._padded_shape, reach, self.strides))
+        return tuple(
+            max(0, (n - r) // s + 1) for n, r, s in zip(self._padded_shape, reach, self.strides)
+        )
 
     @property
     def offsets(self) -> Iterator[tuple[int, ...]]:
@@ -52,12 +54,16 @@ class Geometry:
     def _cut(self, offset: Sequence[int]) -> Places:
         """The entries of the padded array that the windows read at this offset."""
         starts = [k * d for k, d in zip(offset, self.dilation)]
-        ends = [start + (n - 1) * s + 1 for start, n, s in zip(starts, self.positions, self.strides)]
+        ends = [
+            start + (n - 1) * s + 1 for start, n, s in zip(starts, self.positions, self.strides)
+        ]
         return (..., *(slice(a, b, s) for a, b, s in zip(starts, ends, self.strides)))
 
     def _overlap(self) -> tuple[Places, Places]:
         """Where the padded array and the spread one coincide, in the places of either (negative padding crops)."""
-        inner = [slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(self._padded_shape, self.padding)]
+        inner = [
+            slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(self._padded_shape, self.padding)
+        ]
         outer = [slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(self._spread, self.padding)]
         return (..., *inner), (..., *outer)
 
@@ -126,7 +132,8 @@ def convolution(node: Node, kernel: Weights) -> LinearMap:
     groups = p["feature_group_count"]
     source = node.inputs[0].shape
     first = tuple(source[a] for a in numbers.lhs_spec)  # (batch, channels, *space)
-    shape = tuple(kernel.middle.shape[a] for a in numbers.rhs_spec)  # (out, channels / groups, *window)
+    # (out, channels / groups, *window)
+    shape = tuple(kernel.middle.shape[a] for a in numbers.rhs_spec)
     windows = Geometry(
         first[2:],
         shape[2:],
@@ -150,7 +157,9 @@ def convolution(node: Node, kernel: Weights) -> LinearMap:
             for offset in windows.offsets:
                 seen = windows.read(padded, offset).reshape(n, groups, ins, -1)
                 total += taps[(..., *offset)] @ seen
-            return total.reshape(len(x), first[0], groups * outs, *places).transpose(np.argsort(leave))
+            return total.reshape(len(x), first[0], groups * outs, *places).transpose(
+                np.argsort(leave)
+            )
 
         def pull(A: Array) -> Array:
             n = len(A) * first[0]
@@ -164,4 +173,6 @@ def convolution(node: Node, kernel: Weights) -> LinearMap:
         return push, pull
 
     count = prod(windows.sizes)
-    return with_weights(kernel, build, push_terms=max(1, ins * count), pull_terms=max(1, outs * count))
+    return with_weights(
+        kernel, build, push_terms=max(1, ins * count), pull_terms=max(1, outs * count)
+    )

@@ -28,7 +28,9 @@ def _celu(call: Call, x: Any) -> Any:
 
 
 def _selu(call: Call, x: Any) -> Any:
-    return call.real("gamma", 1.0507010221481323) * jax.nn.elu(x, call.real("alpha", 1.6732631921768188))
+    return call.real("gamma", 1.0507010221481323) * jax.nn.elu(
+        x, call.real("alpha", 1.6732631921768188)
+    )
 
 
 def _hard_sigmoid(call: Call, x: Any) -> Any:
@@ -59,7 +61,9 @@ def _along(function: Any) -> Rule:
         if call.opset >= 13:
             return function(x, axis=axis_of(call.whole("axis", -1), x.ndim))
         axis = axis_of(call.whole("axis", 1), x.ndim)
-        return function(x.reshape(*x.shape[:axis], prod(x.shape[axis:])), axis=axis).reshape(x.shape)
+        return function(x.reshape(*x.shape[:axis], prod(x.shape[axis:])), axis=axis).reshape(
+            x.shape
+        )
 
     return rule
 

@@ -38,7 +38,12 @@ def _divide(call: Call, x: Any, y: Any) -> Any:
 
 def _power(call: Call, x: Any, exponent: Any) -> Any:
     """A whole number as exponent makes a product, which has a derivative also at and below zero."""
-    if isinstance(exponent, np.ndarray) and exponent.size == 1 and exponent.ndim <= x.ndim and not is_whole(x):
+    if (
+        isinstance(exponent, np.ndarray)
+        and exponent.size == 1
+        and exponent.ndim <= x.ndim
+        and not is_whole(x)
+    ):
         p = exponent.item()
         return x ** int(p) if p == int(p) and abs(p) <= 64 else call.xp.power(x, p)
     return call.xp.power(x, exponent).astype(x.dtype)
@@ -53,7 +58,9 @@ def _clip(call: Call, x: Any, *_: Any) -> Any:
         lo = call.known(1)
         hi = call.known(2)
     else:
-        lo, hi = (call.real(k, np.nan) if k in call.node.attributes else None for k in ("min", "max"))
+        lo, hi = (
+            call.real(k, np.nan) if k in call.node.attributes else None for k in ("min", "max")
+        )
     x = x if lo is None else call.xp.maximum(x, np.reshape(lo, ()))
     return x if hi is None else call.xp.minimum(x, np.reshape(hi, ()))
 
@@ -87,7 +94,22 @@ def _reciprocal(call: Call, x: Any) -> Any:
 
 
 _ONE = {
-    **{op: op.lower() for op in ("Abs", "Sqrt", "Exp", "Log", "Sign", "Floor", "Ceil", "Round", "Sin", "Cos", "Tan")},
+    **{
+        op: op.lower()
+        for op in (
+            "Abs",
+            "Sqrt",
+            "Exp",
+            "Log",
+            "Sign",
+            "Floor",
+            "Ceil",
+            "Round",
+            "Sin",
+            "Cos",
+            "Tan",
+        )
+    },
     **{op: op.lower() for op in ("Sinh", "Cosh", "IsNaN")},
     **{f"A{op}": f"arc{op}" for op in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "Neg": "negative",

@@ -23,13 +23,17 @@ def _conv_transpose(call: Call, x: Any, kernel: Any, bias: Any = None) -> Any:
     return convolve_transposed(x, kernel, bias, w, call.whole("group", 1), extra)
 
 
-def _cut(call: Call, w: Windows, lengths: tuple[int, ...], extra: list[int]) -> tuple[tuple[int, int], ...]:
+def _cut(
+    call: Call, w: Windows, lengths: tuple[int, ...], extra: list[int]
+) -> tuple[tuple[int, int], ...]:
     """What is cut off the full result: `pads`, or what leaves the `output_shape`, or the strides times the input."""
     mode = call.word("auto_pad", "NOTSET")
     wanted = call.wholes("output_shape")
     if wanted is None and not mode.startswith("SAME"):
         return w.pads
-    wanted = [n * s for n, s in zip(lengths, w.strides)] if wanted is None else wanted[-len(lengths) :]
+    wanted = (
+        [n * s for n, s in zip(lengths, w.strides)] if wanted is None else wanted[-len(lengths) :]
+    )
     full = [s * (n - 1) + e + r for s, n, e, r in zip(w.strides, lengths, extra, w.reach)]
     return tuple(halves(max(f - n, 0), mode) for f, n in zip(full, wanted))
 

@@ -28,7 +28,8 @@ def _slice(call: Call, x: Any, *_: Any) -> Any:
         raise Malformed("a slice needs one axis and one step a start")
     cut = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps):
-        first = max(start, -x.shape[axis]) if step < 0 else start  # ONNX begins at the first entry, Python nowhere
+        # ONNX begins at the first entry, Python nowhere
+        first = max(start, -x.shape[axis]) if step < 0 else start
         cut[axis] = slice(first, end, step)
     return x[tuple(cut)]
 
@@ -48,7 +49,10 @@ def _gather_elements(call: Call, x: Any, indices: Any) -> Any:
 
 def _tuples(call: Call, x: Any, indices: Any, batch: int = 0) -> tuple[Any, ...]:
     """The last axis of `indices` holds an index into `x`, after so many axes that both have in common."""
-    lead = [np.arange(n).reshape(-1, *[1] * (indices.ndim - 2 - i)) for i, n in enumerate(x.shape[:batch])]
+    lead = [
+        np.arange(n).reshape(-1, *[1] * (indices.ndim - 2 - i))
+        for i, n in enumerate(x.shape[:batch])
+    ]
     parts = [places(indices[..., k], x.shape[batch + k]) for k in range(indices.shape[-1])]
     return (*lead, *parts)
 
@@ -101,7 +105,9 @@ def _one_hot(call: Call, indices: Any, *_: Any) -> Any:
     axis = call.whole("axis", -1)
     places = jnp.where(indices < 0, indices + depth, indices).astype(int)
     hit = jnp.expand_dims(places, axis_of(axis, indices.ndim + 1))
-    counted = jnp.arange(depth).reshape([-1 if a == axis_of(axis, hit.ndim) else 1 for a in range(hit.ndim)])
+    counted = jnp.arange(depth).reshape(
+        [-1 if a == axis_of(axis, hit.ndim) else 1 for a in range(hit.ndim)]
+    )
     return jnp.where(hit == counted, on, off)
 
 

@@ -6,14 +6,22 @@ import jax.numpy as jnp
 from jax import lax
 
 from ftheta.networks.onnx.call import Call
-from ftheta.networks.operators.normalisation import by_root_mean_square, by_statistics, channels, in_groups, standardise
+from ftheta.networks.operators.normalisation import (
+    by_root_mean_square,
+    by_statistics,
+    channels,
+    in_groups,
+    standardise,
+)
 from ftheta.networks.programs.call import RuleTable, axis_of
 
 
 def _batch(call: Call, x: Any, scale: Any, shift: Any, mean: Any, variance: Any) -> Any:
     """An affine map of each channel; the statistics are constants of the network, not parameters."""
     if call.whole("training_mode", 0):
-        raise call.refuse("Batch normalisation in training mode.", "training_mode = 1", "export it for inference")
+        raise call.refuse(
+            "Batch normalisation in training mode.", "training_mode = 1", "export it for inference"
+        )
     mean = call.constant(3)
     variance = call.constant(4)
     return by_statistics(x, scale, shift, mean, variance, call.real("epsilon", 1e-5))
@@ -49,7 +57,12 @@ def _local_response(call: Call, x: Any) -> Any:
     around = [(0, 0)] * x.ndim
     around[1] = ((size - 1) // 2, size // 2)
     squares = lax.reduce_window(
-        x * x, jnp.zeros((), x.dtype), lax.add, [size if i == 1 else 1 for i in range(x.ndim)], [1] * x.ndim, around
+        x * x,
+        jnp.zeros((), x.dtype),
+        lax.add,
+        [size if i == 1 else 1 for i in range(x.ndim)],
+        [1] * x.ndim,
+        around,
     )
     factor = call.real("alpha", 1e-4) / size
     return x / (call.real("bias", 1.0) + factor * squares) ** call.real("beta", 0.75)

@@ -18,7 +18,9 @@ def _windows(call: Call, x: Any) -> Windows:
 
 def _max_pool(call: Call, x: Any) -> Any:
     if len([name for name in call.node.outputs if name]) > 1:
-        raise call.refuse("The places of the largest numbers are not computed.", "MaxPool with a second output")
+        raise call.refuse(
+            "The places of the largest numbers are not computed.", "MaxPool with a second output"
+        )
     return max_pool(x, _windows(call, x), bool(call.whole("ceil_mode", 0)))
 
 

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 from ftheta.networks.onnx.call import Call
 from ftheta.networks.programs.call import RuleTable
 
-MAX_FACTORS = 8  # of one Einsum: the search for the order of the products grows fast with their number
+# of one Einsum: the search for the order of the products grows fast with their number
+MAX_FACTORS = 8
 
 
 def _matmul(call: Call, x: Any, y: Any) -> Any:

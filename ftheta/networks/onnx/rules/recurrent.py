@@ -11,7 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.networks.onnx.call import Call
-from ftheta.networks.operators.recurrent import Cell, gru_cell, gru_cell_reset_first, lstm_cell, plain_cell, run_cell
+from ftheta.networks.operators.recurrent import (
+    Cell,
+    gru_cell,
+    gru_cell_reset_first,
+    lstm_cell,
+    plain_cell,
+    run_cell,
+)
 from ftheta.networks.programs.call import RuleTable
 from ftheta.networks.reading import Malformed
 
@@ -40,7 +47,9 @@ def _plain(call: Call, x: Any, *others: Any) -> tuple[Any, ...]:
     unknown = [name for name in names if name not in PLAIN]
     if unknown:
         raise call.refuse("This activation of a recurrent layer is not read.", ", ".join(unknown))
-    return _run(call, x, [*others, *[None] * 7][:7], [plain_cell(PLAIN[name]) for name in names], (0,))
+    return _run(
+        call, x, [*others, *[None] * 7][:7], [plain_cell(PLAIN[name]) for name in names], (0,)
+    )
 
 
 def _words(call: Call, name: str) -> list[str]:
@@ -58,14 +67,18 @@ def _ensure_usual(call: Call, kind: str) -> None:
         raise call.refuse(f"These activations of a {kind} are not read.", ", ".join(given))
 
 
-def _run(call: Call, x: Any, others: list[Any], cells: list[Cell], order: tuple[int, ...]) -> tuple[Any, ...]:
+def _run(
+    call: Call, x: Any, others: list[Any], cells: list[Cell], order: tuple[int, ...]
+) -> tuple[Any, ...]:
     """All hidden states (time, direction, batch, size), and the last state."""
     W, R, B, lengths, *starts, peepholes = others
     _ensure_plain(call, x, lengths, peepholes)
     directions = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     ways = directions.get(call.word("direction", "forward"))
     if ways is None or len(W) != len(ways):
-        raise Malformed(f"direction {call.word('direction', 'forward')!r} with weights of {len(W)} directions")
+        raise Malformed(
+            f"direction {call.word('direction', 'forward')!r} with weights of {len(W)} directions"
+        )
     size = R.shape[-1]
     zero = jnp.zeros((len(ways), x.shape[1], size), x.dtype)
     parts = range(FIRST_START, FIRST_START + (2 if order == LSTM_ORDER else 1))
@@ -74,7 +87,10 @@ def _run(call: Call, x: Any, others: list[Any], cells: list[Cell], order: tuple[
     ends = []
     for way, backwards in enumerate(ways):
         biases = (None, None) if B is None else jnp.split(B[way], 2)
-        rows = [None if part is None else _order_gates(part, order) for part in (W[way], R[way], *biases)]
+        rows = [
+            None if part is None else _order_gates(part, order)
+            for part in (W[way], R[way], *biases)
+        ]
         out, end = run_cell(cells[way], x, tuple(start[way] for start in begin), rows, backwards)
         hidden.append(out)
         ends.append(end)
@@ -92,13 +108,21 @@ def _ensure_plain(call: Call, x: Any, lengths: Any, peepholes: Any) -> None:
     if peepholes is not None:
         raise call.refuse("Peepholes of an LSTM are not read.", "input P")
     if call.node.attributes.get("clip") is not None:
-        raise call.refuse("Clipped recurrent layers are not read.", f"clip = {call.node.attributes['clip']}")
+        raise call.refuse(
+            "Clipped recurrent layers are not read.", f"clip = {call.node.attributes['clip']}"
+        )
     if call.whole("layout", 0):
         raise call.refuse(
-            "Recurrent layers with the batch first are not read.", "layout = 1", "export it with layout 0"
+            "Recurrent layers with the batch first are not read.",
+            "layout = 1",
+            "export it with layout 0",
         )
-    if lengths is not None and not (isinstance(lengths, np.ndarray) and (lengths == x.shape[0]).all()):
-        raise call.refuse("Sequences of different lengths in a batch are not read.", "sequence_lens")
+    if lengths is not None and not (
+        isinstance(lengths, np.ndarray) and (lengths == x.shape[0]).all()
+    ):
+        raise call.refuse(
+            "Sequences of different lengths in a batch are not read.", "sequence_lens"
+        )
 
 
 RULES: RuleTable = {"LSTM": _lstm, "GRU": _gru, "RNN": _plain}

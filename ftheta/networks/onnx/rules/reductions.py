@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from ftheta.networks.onnx.call import Call
 from ftheta.networks.programs.call import Rule, RuleTable, axis_of
 
-_INPUT_SINCE = {"ReduceSum": 13}  # the axes became an input in opset 13; for all other reductions in 18
+# the axes became an input in opset 13; for all other reductions in 18
+_INPUT_SINCE = {"ReduceSum": 13}
 
 
 def _over(reduce: Callable[[Any, Any, tuple[int, ...], bool], Any]) -> Rule:
@@ -44,7 +45,10 @@ def _cumsum(call: Call, x: Any, *_: Any) -> Any:
 
 
 RULES: RuleTable = {
-    **{f"Reduce{word}": _reduce_by_name(word.lower()) for word in ("Sum", "Mean", "Max", "Min", "Prod")},
+    **{
+        f"Reduce{word}": _reduce_by_name(word.lower())
+        for word in ("Sum", "Mean", "Max", "Min", "Prod")
+    },
     "ReduceL1": _over(lambda xp, x, axes, keep: xp.sum(abs(x), axis=axes, keepdims=keep)),
     "ReduceL2": _over(_norm),
     "ReduceSumSquare": _over(lambda xp, x, axes, keep: xp.sum(x * x, axis=axes, keepdims=keep)),

@@ -15,7 +15,9 @@ def _resize(call: Call, x: Any, *_: Any) -> Any:
     scales = call.known(first)
     sizes = call.numbers(first + 1) if call.opset >= 11 else None
     if call.whole("antialias", 0) or call.word("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise call.refuse("This way to resize is not read.", "antialias or keep_aspect_ratio_policy")
+        raise call.refuse(
+            "This way to resize is not read.", "antialias or keep_aspect_ratio_policy"
+        )
     if call.opset < 11:
         where = "asymmetric"
         nearest = "floor"
@@ -29,10 +31,14 @@ def _resize(call: Call, x: Any, *_: Any) -> Any:
 
 def _upsample(call: Call, x: Any, *_: Any) -> Any:
     scales = call.known(1) if call.opset >= 9 else np.asarray(call.node.attributes.get("scales"))
-    return _resample_axes(call, x, zip(range(x.ndim), *_factors(list(x.shape), scales, None)), "asymmetric", "floor")
+    return _resample_axes(
+        call, x, zip(range(x.ndim), *_factors(list(x.shape), scales, None)), "asymmetric", "floor"
+    )
 
 
-def _factors(lengths: list[int], scales: Any, sizes: list[int] | None) -> tuple[list[float], list[int]]:
+def _factors(
+    lengths: list[int], scales: Any, sizes: list[int] | None
+) -> tuple[list[float], list[int]]:
     """The scale and the new length of every axis."""
     if sizes:
         wanted = sizes

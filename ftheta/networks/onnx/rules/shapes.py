@@ -20,7 +20,9 @@ def _dropout(call: Call, x: Any, *_: Any) -> Any:
     """Nothing is dropped at inference; the mask, where it is asked for, says so."""
     training = call.known(2)
     if training is not None and training.any():
-        raise call.refuse("Dropout in training mode is random.", "training_mode = 1", "export it for inference")
+        raise call.refuse(
+            "Dropout in training mode is random.", "training_mode = 1", "export it for inference"
+        )
     return x, jnp.ones(x.shape, bool)
 
 
@@ -137,7 +139,11 @@ def _depth_to_space(call: Call, x: Any) -> Any:
 def _space_to_depth(call: Call, x: Any) -> Any:
     n, c, h, w = x.shape
     b = call.whole("blocksize", 1)
-    return x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
+    return (
+        x.reshape(n, c, h // b, b, w // b, b)
+        .transpose(0, 3, 5, 1, 2, 4)
+        .reshape(n, c * b**2, h // b, w // b)
+    )
 
 
 RULES: RuleTable = {

@@ -10,11 +10,15 @@ from ftheta.networks.reading import Malformed
 def windows(call: Call, lengths: tuple[int, ...], kernel: tuple[int, ...]) -> Windows:
     """The windows of the node over axes of these lengths, padding by `auto_pad` worked out."""
     rank = len(lengths)
-    strides, dilations = (tuple(call.wholes(name, [1] * rank) or []) for name in ("strides", "dilations"))
+    strides, dilations = (
+        tuple(call.wholes(name, [1] * rank) or []) for name in ("strides", "dilations")
+    )
     pads = call.wholes("pads", [0] * 2 * rank) or []
     if len(pads) != 2 * rank:
         raise Malformed(f"pads {pads} for {rank} axes")
-    found = Windows(kernel, strides, dilations, tuple(zip(pads[:rank], pads[rank:]))).ensure_fit(lengths)
+    found = Windows(kernel, strides, dilations, tuple(zip(pads[:rank], pads[rank:]))).ensure_fit(
+        lengths
+    )
     mode = call.word("auto_pad", "NOTSET")
     if mode.startswith("SAME"):
         return replace(found, pads=_same(found, lengths, mode)).ensure_fit(lengths)
@@ -23,7 +27,9 @@ def windows(call: Call, lengths: tuple[int, ...], kernel: tuple[int, ...]) -> Wi
 
 def _same(found: Windows, lengths: tuple[int, ...], mode: str) -> tuple[tuple[int, int], ...]:
     """As many windows as the length divided by the stride, rounded up; the odd one is added at the end if UPPER."""
-    totals = (max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(lengths, found.strides, found.reach))
+    totals = (
+        max((-(-n // s) - 1) * s + r - n, 0) for n, s, r in zip(lengths, found.strides, found.reach)
+    )
     return tuple(halves(total, mode) for total in totals)
 
 

@@ -29,7 +29,9 @@ def _prelu(call: Call, x: Any, weight: Any) -> Any:
     return jnp.where(x >= 0, x, weight * x)
 
 
-def _rrelu(call: Call, x: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False) -> Any:
+def _rrelu(
+    call: Call, x: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False
+) -> Any:
     _ensure_inference(call, training)
     return jax.nn.leaky_relu(x, (lower + upper) / 2)
 
@@ -38,7 +40,9 @@ def _rrelu_with_noise(call: Call, x: Any, noise: Any, **how: Any) -> Any:
     return _rrelu(call, x, **how), noise
 
 
-def _elu(call: Call, x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+def _elu(
+    call: Call, x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0
+) -> Any:
     return scale * jnp.where(x > 0, x, alpha * jnp.expm1(input_scale * jnp.minimum(x, 0.0)))
 
 
@@ -85,7 +89,9 @@ def _glu(call: Call, x: Any, dim: int = -1) -> Any:
 
 
 def _along(function: Any) -> Rule:
-    def rule(call: Call, x: Any, dim: int, dtype: Dtype | None = None, half_to_float: bool = False) -> Any:
+    def rule(
+        call: Call, x: Any, dim: int, dtype: Dtype | None = None, half_to_float: bool = False
+    ) -> Any:
         return function(jnp.asarray(cast(call, x, dtype)), axis=axis_of(dim, x.ndim))
 
     return rule
@@ -93,7 +99,9 @@ def _along(function: Any) -> Rule:
 
 def _safe_softmax(x: Any, axis: int) -> Any:
     """A row of -∞ is mapped to zeros."""
-    return jnp.where(jnp.all(jnp.isneginf(x), axis=axis, keepdims=True), 0.0, jax.nn.softmax(x, axis=axis))
+    return jnp.where(
+        jnp.all(jnp.isneginf(x), axis=axis, keepdims=True), 0.0, jax.nn.softmax(x, axis=axis)
+    )
 
 
 def _dropout(call: Call, x: Any, p: float = 0.5, train: bool = False) -> Any:
@@ -108,7 +116,9 @@ def _native_dropout(call: Call, x: Any, p: float = 0.5, train: bool | None = Fal
 
 def _ensure_inference(call: Call, training: Any) -> None:
     if training:
-        raise call.refuse("Dropout in training mode is random.", "train = True", "export module.eval()")
+        raise call.refuse(
+            "Dropout in training mode is random.", "train = True", "export module.eval()"
+        )
 
 
 RULES: RuleTable = {
@@ -139,6 +149,8 @@ RULES: RuleTable = {
     **dict.fromkeys(("softmax", "_softmax"), _along(jax.nn.softmax)),
     **dict.fromkeys(("log_softmax", "_log_softmax"), _along(jax.nn.log_softmax)),
     "_safe_softmax": _along(_safe_softmax),
-    **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"), _dropout),
+    **dict.fromkeys(
+        ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"), _dropout
+    ),
     "native_dropout": _native_dropout,
 }

@@ -51,7 +51,11 @@ def _div(call: Call, x: Any, other: Any, rounding_mode: str | None = None) -> An
     if rounding_mode == "floor":
         return call.xp.floor_divide(x, other)
     quotient = call.xp.divide(x, other)
-    return quotient if rounding_mode is None else call.xp.trunc(quotient).astype(call.xp.result_type(x, other))
+    return (
+        quotient
+        if rounding_mode is None
+        else call.xp.trunc(quotient).astype(call.xp.result_type(x, other))
+    )
 
 
 def _pow(call: Call, x: Any, exponent: Any) -> Any:
@@ -103,8 +107,38 @@ def _copy(call: Call, x: Any, src: Any) -> Any:
 
 
 _ONE = {
-    **{op: op for op in ("abs", "sqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sign", "floor")},
-    **{op: op for op in ("ceil", "trunc", "sin", "cos", "tan", "sinh", "cosh", "tanh", "square", "isnan", "isinf")},
+    **{
+        op: op
+        for op in (
+            "abs",
+            "sqrt",
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "sign",
+            "floor",
+        )
+    },
+    **{
+        op: op
+        for op in (
+            "ceil",
+            "trunc",
+            "sin",
+            "cos",
+            "tan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "square",
+            "isnan",
+            "isinf",
+        )
+    },
     **{f"a{op}": f"arc{op}" for op in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     "isfinite": "isfinite",
     "logical_not": "logical_not",
@@ -123,7 +157,14 @@ _TWO = {
     "copysign": "copysign",
     **dict.fromkeys(("maximum", "max.other", "fmax"), "maximum"),
     **dict.fromkeys(("minimum", "min.other", "fmin"), "minimum"),
-    **{"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"},
+    **{
+        "eq": "equal",
+        "ne": "not_equal",
+        "lt": "less",
+        "le": "less_equal",
+        "gt": "greater",
+        "ge": "greater_equal",
+    },
     **{f"logical_{op}": f"logical_{op}" for op in ("and", "or", "xor")},
     **{f"bitwise_{op}": f"bitwise_{op}" for op in ("and", "or", "xor")},
     **{f"__{op}__": f"bitwise_{op}" for op in ("and", "or", "xor")},

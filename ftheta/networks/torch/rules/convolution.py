@@ -40,7 +40,9 @@ def _convolve_transposed(
     rank = weight.ndim - 2
     w = windows(x, weight.shape[2:], stride, padding, dilation, rank)
     extra = spread(output_padding, rank)
-    return with_batch_axis(x, rank, lambda images: convolve_transposed(images, weight, bias, w, groups, extra))
+    return with_batch_axis(
+        x, rank, lambda images: convolve_transposed(images, weight, bias, w, groups, extra)
+    )
 
 
 def _convolution(
@@ -56,7 +58,9 @@ def _convolution(
     groups: int,
 ) -> Any:
     if transposed:
-        return _convolve_transposed(call, x, weight, bias, stride, padding, output_padding, groups, dilation)
+        return _convolve_transposed(
+            call, x, weight, bias, stride, padding, output_padding, groups, dilation
+        )
     return _conv(call, x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -65,7 +69,9 @@ def _patches(call: Call, x: Any, kernel_size: Any, dilation: Any, padding: Any, 
     w = windows(x, kernel_size, stride, padding, dilation, 2)
 
     def columns(images: Any) -> Any:
-        found = lax.conv_general_dilated_patches(images, w.kernel, w.strides, w.pads, rhs_dilation=w.dilations)
+        found = lax.conv_general_dilated_patches(
+            images, w.kernel, w.strides, w.pads, rhs_dilation=w.dilations
+        )
         return found.reshape(*found.shape[:2], -1)
 
     return with_batch_axis(jnp.asarray(x), 2, columns)

@@ -41,7 +41,9 @@ def _like(value: float) -> Rule:
 
 
 def _full_like(call: Call, x: Any, fill_value: Any, dtype: Dtype | None = None) -> Any:
-    return _fill(call, x.shape, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value))
+    return _fill(
+        call, x.shape, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value)
+    )
 
 
 def _new(value: float) -> Rule:
@@ -51,8 +53,12 @@ def _new(value: float) -> Rule:
     return rule
 
 
-def _new_full(call: Call, x: Any, size: list[int], fill_value: Any, dtype: Dtype | None = None) -> Any:
-    return _fill(call, size, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value))
+def _new_full(
+    call: Call, x: Any, size: list[int], fill_value: Any, dtype: Dtype | None = None
+) -> Any:
+    return _fill(
+        call, size, fill_value, x.dtype if dtype is None else _type(call, dtype, fill_value)
+    )
 
 
 def _scalar(call: Call, s: Any, dtype: Dtype | None = None) -> Any:
@@ -63,7 +69,9 @@ def _arange(call: Call, end: Any, start: Any = 0, step: Any = 1, dtype: Dtype | 
     if not step:
         raise Malformed("a range of step zero")
     count = max(ceil((end - start) / step), 0)
-    return (start + call.library(count).arange(count) * step).astype(_type(call, dtype, start + step))
+    return (start + call.library(count).arange(count) * step).astype(
+        _type(call, dtype, start + step)
+    )
 
 
 def _linspace(call: Call, start: Any, end: Any, steps: int, dtype: Dtype | None = None) -> Any:

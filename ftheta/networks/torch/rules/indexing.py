@@ -17,7 +17,9 @@ def _range(x: Any, dim: int, start: int | None, end: int | None, step: int) -> t
     return tuple(cut)
 
 
-def _slice(call: Call, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+def _slice(
+    call: Call, x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> Any:
     return x[_range(x, dim, start, end, step)]
 
 
@@ -47,7 +49,12 @@ def _index_select(call: Call, x: Any, dim: int, index: Any) -> Any:
 
 
 def _embedding(
-    call: Call, weight: Any, indices: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+    call: Call,
+    weight: Any,
+    indices: Any,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Any:
     return jnp.take(weight, indices, axis=0, mode="clip")
 
@@ -61,7 +68,9 @@ def _full_index(call: Call, x: Any, indices: list[Any]) -> tuple[Any, ...]:
             found.append(slice(None))
         elif index.dtype == bool:
             if not isinstance(index, np.ndarray):
-                raise call.refuse("A choice of entries depends on the input of the network.", call.node.inputs[-1])
+                raise call.refuse(
+                    "A choice of entries depends on the input of the network.", call.node.inputs[-1]
+                )
             found += np.nonzero(index)
             axis += index.ndim - 1
         else:
@@ -75,7 +84,12 @@ def _index(call: Call, x: Any, indices: list[Any]) -> Any:
 
 
 def _index_put(
-    call: Call, x: Any, indices: list[Any], values: Any, accumulate: bool = False, unsafe: Any = None
+    call: Call,
+    x: Any,
+    indices: list[Any],
+    values: Any,
+    accumulate: bool = False,
+    unsafe: Any = None,
 ) -> Any:
     at = jnp.asarray(x).at[_full_index(call, x, indices)]
     return at.add(values) if accumulate else at.set(values)
@@ -94,14 +108,18 @@ def _scatter_add(call: Call, x: Any, dim: int, index: Any, src: Any) -> Any:
     return jnp.asarray(x).at[along(x, dim, index)].add(src[tuple(slice(n) for n in index.shape)])
 
 
-def _topk(call: Call, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+def _topk(
+    call: Call, x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Any:
     axis = axis_of(dim, x.ndim)
     sign = 1 if largest else -1
     values, at = lax.top_k(sign * jnp.moveaxis(jnp.asarray(x), axis, -1), k)
     return jnp.moveaxis(sign * values, -1, axis), jnp.moveaxis(at, -1, axis)
 
 
-def _argsort(call: Call, x: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
+def _argsort(
+    call: Call, x: Any, dim: int = -1, descending: bool = False, stable: Any = None
+) -> Any:
     return jnp.argsort(x, axis_of(dim, x.ndim), descending=descending)
 
 
@@ -116,7 +134,9 @@ def _diagonal(call: Call, x: Any, offset: int = 0, dim1: int = 0, dim2: int = 1)
 
 def _one_hot(call: Call, x: Any, num_classes: int = -1) -> Any:
     if num_classes < 1:
-        raise call.refuse("The number of classes depends on the input of the network.", "one_hot(num_classes=-1)")
+        raise call.refuse(
+            "The number of classes depends on the input of the network.", "one_hot(num_classes=-1)"
+        )
     return (jnp.expand_dims(x, -1) == jnp.arange(num_classes)).astype(int)
 
 
@@ -126,7 +146,9 @@ def _unfold(call: Call, x: Any, dimension: int, size: int, step: int) -> Any:
     if size < 1 or step < 1 or size > x.shape[axis]:
         raise Malformed(f"windows of {size} every {step} in an axis of {x.shape[axis]}")
     starts = np.arange(0, x.shape[axis] - size + 1, step)
-    return jnp.moveaxis(jnp.take(x, starts[:, None] + np.arange(size), axis=axis, mode="clip"), axis + 1, -1)
+    return jnp.moveaxis(
+        jnp.take(x, starts[:, None] + np.arange(size), axis=axis, mode="clip"), axis + 1, -1
+    )
 
 
 RULES: RuleTable = {

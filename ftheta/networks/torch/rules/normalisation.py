@@ -4,7 +4,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from ftheta.networks.operators.normalisation import by_root_mean_square, by_statistics, channels, in_groups, standardise
+from ftheta.networks.operators.normalisation import (
+    by_root_mean_square,
+    by_statistics,
+    channels,
+    in_groups,
+    standardise,
+)
 from ftheta.networks.programs.call import NOT_COMPUTED, Call, RuleTable
 
 
@@ -30,7 +36,9 @@ def _batch(
     cudnn_enabled: bool = True,
 ) -> Any:
     if training or running_mean is None or running_var is None:
-        raise call.refuse("Batch normalisation in training mode.", "training = True", "export module.eval()")
+        raise call.refuse(
+            "Batch normalisation in training mode.", "training = True", "export module.eval()"
+        )
     scale = jnp.ones(1) if weight is None else weight
     shift = jnp.zeros(1) if bias is None else bias
     return by_statistics(x, scale, shift, running_mean, running_var, eps)
@@ -41,7 +49,9 @@ def _batch_of_three(call: Call, x: Any, **how: Any) -> Any:
     return _batch(call, x, **how), NOT_COMPUTED, NOT_COMPUTED
 
 
-def _by_own_statistics(call: Call, x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+def _by_own_statistics(
+    call: Call, x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
     """Of every channel, over all else: what instance normalisation becomes in core ATen."""
     standard, mean, inverse = standardise(x, (0, *range(2, x.ndim)), eps)
     return _by_channel(standard, weight, bias), mean.ravel(), inverse.ravel()
@@ -64,11 +74,20 @@ def _instance(
     return _by_channel(standardise(x, tuple(range(2, x.ndim)), eps)[0], weight, bias)
 
 
-def _layer(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, bias: Any = None, **how: Any) -> Any:
+def _layer(
+    call: Call,
+    x: Any,
+    normalized_shape: list[int],
+    weight: Any = None,
+    bias: Any = None,
+    **how: Any,
+) -> Any:
     return _native_layer(call, x, normalized_shape, weight, bias, how.get("eps", 1e-5))[0]
 
 
-def _native_layer(call: Call, x: Any, normalized_shape: list[int], weight: Any, bias: Any, eps: float) -> Any:
+def _native_layer(
+    call: Call, x: Any, normalized_shape: list[int], weight: Any, bias: Any, eps: float
+) -> Any:
     standard, mean, inverse = standardise(x, _last(x, normalized_shape), eps)
     return _scale_and_shift(standard, weight, bias), mean, inverse
 
@@ -77,13 +96,19 @@ def _last(x: Any, shape: list[int]) -> tuple[int, ...]:
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
-def _rms(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None) -> Any:
+def _rms(
+    call: Call, x: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None
+) -> Any:
     return _fused_rms(call, x, normalized_shape, weight, eps)[0]
 
 
-def _fused_rms(call: Call, x: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None) -> Any:
+def _fused_rms(
+    call: Call, x: Any, normalized_shape: list[int], weight: Any = None, eps: float | None = None
+) -> Any:
     """Without an `eps`, torch takes the machine epsilon of the weights; it is that of float32 here."""
-    standard, inverse = by_root_mean_square(x, _last(x, normalized_shape), FLOAT32_EPS if eps is None else eps)
+    standard, inverse = by_root_mean_square(
+        x, _last(x, normalized_shape), FLOAT32_EPS if eps is None else eps
+    )
     return _scale_and_shift(standard, weight, None), inverse
 
 
@@ -102,7 +127,9 @@ def _group(
     return _by_channel(in_groups(x, num_groups, eps)[0].reshape(x.shape), weight, bias)
 
 
-def _native_group(call: Call, x: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+def _native_group(
+    call: Call, x: Any, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
     standard, mean, inverse = in_groups(x, group, eps)
     return _by_channel(standard.reshape(x.shape), weight, bias), mean[..., 0], inverse[..., 0]
 

@@ -39,8 +39,12 @@ def _average(rank: int) -> Rule:
     ) -> Any:
         w = windows(x, kernel_size, stride or kernel_size, padding, 1, rank)
         if divisor_override is not None:
-            return with_batch_axis(x, rank, lambda images: window_sums(images, w, ceil_mode)) / float(divisor_override)
-        return with_batch_axis(x, rank, lambda images: average_pool(images, w, ceil_mode, count_include_pad))
+            return with_batch_axis(
+                x, rank, lambda images: window_sums(images, w, ceil_mode)
+            ) / float(divisor_override)
+        return with_batch_axis(
+            x, rank, lambda images: average_pool(images, w, ceil_mode, count_include_pad)
+        )
 
     return rule
 

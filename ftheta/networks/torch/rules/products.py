@@ -7,7 +7,8 @@ import jax.numpy as jnp
 
 from ftheta.networks.programs.call import Call, RuleTable
 
-MAX_FACTORS = 8  # of one einsum: the search for the order of the products grows fast with their number
+# of one einsum: the search for the order of the products grows fast with their number
+MAX_FACTORS = 8
 
 
 def _linear(call: Call, x: Any, weight: Any, bias: Any = None) -> Any:
@@ -55,7 +56,9 @@ def _trilinear(
     unroll_dim: int = 1,
 ) -> Any:
     """The sum over some axes of a product of three, each with new axes first: what `bilinear` becomes in core ATen."""
-    factors = [jnp.expand_dims(x, tuple(axes)) for x, axes in ((i1, expand1), (i2, expand2), (i3, expand3))]
+    factors = [
+        jnp.expand_dims(x, tuple(axes)) for x, axes in ((i1, expand1), (i2, expand2), (i3, expand3))
+    ]
     return jnp.sum(factors[0] * factors[1] * factors[2], axis=tuple(sumdim))
 
 
@@ -75,7 +78,11 @@ def _attention_parts(
     The second value is the logarithm of the sums that the softmax divides by.
     """
     if dropout_p:
-        raise call.refuse("Dropout in training mode is random.", f"dropout_p = {dropout_p}", "export module.eval()")
+        raise call.refuse(
+            "Dropout in training mode is random.",
+            f"dropout_p = {dropout_p}",
+            "export module.eval()",
+        )
     if enable_gqa:
         times = query.shape[-3] // key.shape[-3]
         key = jnp.repeat(key, times, -3)
@@ -88,7 +95,8 @@ def _attention_parts(
         scores = jnp.where(attn_mask, scores, -jnp.inf)
     elif attn_mask is not None:
         scores = scores + attn_mask
-    blind = jnp.all(jnp.isneginf(scores), axis=-1, keepdims=True)  # a query that sees nothing is answered with zero
+    # a query that sees nothing is answered with zero
+    blind = jnp.all(jnp.isneginf(scores), axis=-1, keepdims=True)
     weights = jax.nn.softmax(jnp.where(blind, 0.0, scores), axis=-1)
     return jnp.matmul(jnp.where(blind, 0.0, weights), value), jax.nn.logsumexp(scores, axis=-1)
 

@@ -26,7 +26,9 @@ def _recurrent(cell: Cell) -> Rule:
         batch_first: bool,
     ) -> tuple[Any, ...]:
         if train and dropout:
-            raise call.refuse("Dropout in training mode is random.", "train = True", "export module.eval()")
+            raise call.refuse(
+                "Dropout in training mode is random.", "train = True", "export module.eval()"
+            )
         starts = hx if isinstance(hx, list) else [hx]
         ways = 1 + bidirectional
         each = 4 if has_biases else 2

@@ -14,8 +14,12 @@ Axes = int | list[int] | None
 
 
 def _over(name: str) -> Rule:
-    def rule(call: Call, x: Any, dim: Axes = None, keepdim: bool = False, dtype: Dtype | None = None) -> Any:
-        return getattr(call.xp, name)(cast(call, x, dtype), axis=axes_of(dim, x.ndim), keepdims=keepdim)
+    def rule(
+        call: Call, x: Any, dim: Axes = None, keepdim: bool = False, dtype: Dtype | None = None
+    ) -> Any:
+        return getattr(call.xp, name)(
+            cast(call, x, dtype), axis=axes_of(dim, x.ndim), keepdims=keepdim
+        )
 
     return rule
 
@@ -34,7 +38,12 @@ def _extreme(name: str) -> Rule:
 
 
 def _variance(
-    call: Call, x: Any, dim: Axes = None, unbiased: Any = True, keepdim: bool = False, correction: Any = None
+    call: Call,
+    x: Any,
+    dim: Axes = None,
+    unbiased: Any = True,
+    keepdim: bool = False,
+    correction: Any = None,
 ):
     r"""$\sum(x-\bar x)^2/(n-c)$ with the correction $c=1$ unless given."""
     correction = float(unbiased) if correction is None else correction
@@ -46,7 +55,13 @@ def _variance(
 
 
 def _norm(
-    call: Call, x: Any, p: Any = 2, dim: Axes = None, keepdim: bool = False, dtype: Any = None, ord: Any = None
+    call: Call,
+    x: Any,
+    p: Any = 2,
+    dim: Axes = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    ord: Any = None,
 ) -> Any:
     p = ord if ord is not None else 2 if p is None else p
     axes = axes_of(dim, x.ndim)
@@ -62,7 +77,10 @@ def _norm(
 
 
 def _cosine(call: Call, x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    one, two = (x / jnp.maximum(_norm(call, x, dim=dim, keepdim=True), eps) for x in jnp.broadcast_arrays(x1, x2))
+    one, two = (
+        x / jnp.maximum(_norm(call, x, dim=dim, keepdim=True), eps)
+        for x in jnp.broadcast_arrays(x1, x2)
+    )
     return jnp.sum(one * two, axis=dim)
 
 
@@ -81,7 +99,9 @@ def _place(name: str) -> Rule:
     """Of the first largest or smallest number along an axis, or in all."""
 
     def rule(call: Call, x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        return getattr(call.xp, name)(x, axis=None if dim is None else axis_of(dim, x.ndim), keepdims=keepdim)
+        return getattr(call.xp, name)(
+            x, axis=None if dim is None else axis_of(dim, x.ndim), keepdims=keepdim
+        )
 
     return rule
 
@@ -95,7 +115,10 @@ RULES: RuleTable = {
     "var": lambda call, x, **how: _variance(call, x, **how)[0],
     "var_mean": _variance,
     "std": lambda call, x, **how: jnp.sqrt(_variance(call, x, **how)[0]),
-    "std_mean": lambda call, x, **how: (jnp.sqrt(_variance(call, x, **how)[0]), _variance(call, x, **how)[1]),
+    "std_mean": lambda call, x, **how: (
+        jnp.sqrt(_variance(call, x, **how)[0]),
+        _variance(call, x, **how)[1],
+    ),
     "norm": _norm,
     "linalg_vector_norm": _norm,
     "cosine_similarity": _cosine,

@@ -8,7 +8,9 @@ from ftheta.networks.programs.call import Call, Rule, RuleTable
 from ftheta.networks.reading import Malformed
 
 
-def _sizes(x: Any, rank: int, size: Sequence[int] | None, factors: Sequence[float | None]) -> list[tuple[int, float]]:
+def _sizes(
+    x: Any, rank: int, size: Sequence[int] | None, factors: Sequence[float | None]
+) -> list[tuple[int, float]]:
     """The new length of every axis and its scale: the factor given, else the quotient of the lengths."""
     lengths = x.shape[x.ndim - rank :]
     if not size:
@@ -30,7 +32,9 @@ def _by(mode: str, where: str, rank: int) -> Rule:
         scales_w: float | None = None,
         scale_factors: Any = None,
     ) -> Any:
-        given = scale_factors or ([scales] if rank == 1 else [scales_d, scales_h, scales_w][3 - rank :])
+        given = scale_factors or (
+            [scales] if rank == 1 else [scales_d, scales_h, scales_w][3 - rank :]
+        )
         how = "align_corners" if align_corners else where
         for axis, (length, scale) in enumerate(_sizes(x, rank, output_size, given), x.ndim - rank):
             x = resample_axis(x, axis, scale, length, mode, how, "floor")

@@ -15,7 +15,9 @@ def _same(call: Call, x: Any) -> Any:
     return x
 
 
-def _reshape(call: Call, x: Any, size: list[int] | None = None, shape: list[int] | None = None) -> Any:
+def _reshape(
+    call: Call, x: Any, size: list[int] | None = None, shape: list[int] | None = None
+) -> Any:
     wanted = size if size is not None else shape
     if wanted is None:
         raise Malformed("a shape is missing")
@@ -94,7 +96,9 @@ def _pieces(length: int, size: int) -> list[int]:
     return [min(size, length - start) for start in range(0, length, size)]
 
 
-def _split(call: Call, x: Any, split_size: Any = None, dim: int = 0, split_sizes: list[int] | None = None) -> Any:
+def _split(
+    call: Call, x: Any, split_size: Any = None, dim: int = 0, split_sizes: list[int] | None = None
+) -> Any:
     sizes = split_sizes if split_sizes is not None else split_size
     if isinstance(sizes, int):
         sizes = _pieces(x.shape[axis_of(dim, x.ndim)], sizes)
@@ -108,7 +112,10 @@ def _chunk(call: Call, x: Any, chunks: int, dim: int = 0) -> Any:
 
 def _unbind(call: Call, x: Any, dim: int = 0) -> Any:
     axis = axis_of(dim, x.ndim)
-    return tuple(part.reshape(x.shape[:axis] + x.shape[axis + 1 :]) for part in _cut(call, x, [1] * x.shape[axis], dim))
+    return tuple(
+        part.reshape(x.shape[:axis] + x.shape[axis + 1 :])
+        for part in _cut(call, x, [1] * x.shape[axis], dim)
+    )
 
 
 def _expand(call: Call, x: Any, size: list[int], implicit: bool = False) -> Any:
@@ -122,14 +129,20 @@ def _expand_as(call: Call, x: Any, other: Any) -> Any:
     return call.library(other.size).broadcast_to(x, other.shape)
 
 
-def _repeat(call: Call, x: Any, repeats: list[int] | None = None, dims: list[int] | None = None) -> Any:
+def _repeat(
+    call: Call, x: Any, repeats: list[int] | None = None, dims: list[int] | None = None
+) -> Any:
     times = repeats if repeats is not None else dims or []
     return call.library(x.size * prod(times)).tile(x, tuple(times))
 
 
-def _repeat_interleave(call: Call, x: Any, repeats: int, dim: int | None = None, output_size: Any = None) -> Any:
+def _repeat_interleave(
+    call: Call, x: Any, repeats: int, dim: int | None = None, output_size: Any = None
+) -> Any:
     if not isinstance(repeats, int):
-        raise call.refuse("Repeats that differ from entry to entry are not read.", "repeats is a tensor")
+        raise call.refuse(
+            "Repeats that differ from entry to entry are not read.", "repeats is a tensor"
+        )
     return jnp.repeat(jnp.asarray(x), repeats, None if dim is None else axis_of(dim, x.ndim))
 
 
@@ -145,7 +158,9 @@ def _pad_from_last(call: Call, x: Any, pad: list[int], mode: str, value: Any = 0
     """Two lengths an axis, from the last axis on; negative ones cut off."""
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise Malformed(f"pads {pad} for {x.ndim} axes")
-    widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    widths = [(0, 0)] * (x.ndim - len(pad) // 2) + [
+        (pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)
+    ]
     return pad_axes(call, x, widths, _PADDING.get(mode, mode), value)
 
 
@@ -184,7 +199,10 @@ def _channel_shuffle(call: Call, x: Any, groups: int) -> Any:
 
 
 RULES: RuleTable = {
-    **dict.fromkeys(("clone", "contiguous", "detach", "alias", "lift_fresh", "lift_fresh_copy", "positive"), _same),
+    **dict.fromkeys(
+        ("clone", "contiguous", "detach", "alias", "lift_fresh", "lift_fresh_copy", "positive"),
+        _same,
+    ),
     **dict.fromkeys(("view", "reshape", "_unsafe_view"), _reshape),
     **dict.fromkeys(("view_as", "reshape_as"), _view_as),
     "flatten": _flatten,
@@ -193,7 +211,9 @@ RULES: RuleTable = {
     "squeeze": _squeeze,
     "unsqueeze": _unsqueeze,
     "transpose": _transpose,
-    **dict.fromkeys(("swapaxes", "swapdims"), lambda call, x, **how: _transpose(call, x, *how.values())),
+    **dict.fromkeys(
+        ("swapaxes", "swapdims"), lambda call, x, **how: _transpose(call, x, *how.values())
+    ),
     "permute": _permute,
     "t": _matrix_transpose,
     "mT": _matrix_transpose,

@@ -35,5 +35,7 @@ def with_batch_axis(x: Any, rank: int, function: Callable[[Any], Any]) -> Any:
     if x.ndim == rank + 2:
         return function(x)
     if x.ndim != rank + 1:
-        raise Malformed(f"an array {x.shape} where (batch, channel, …) with {rank} more axes is needed")
+        raise Malformed(
+            f"an array {x.shape} where (batch, channel, …) with {rank} more axes is needed"
+        )
     return function(x[None])[0]

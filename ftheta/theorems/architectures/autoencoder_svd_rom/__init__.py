@@ -37,15 +37,23 @@ BLURRED = 1e-6  # below this resolution a subspace that has stopped turning may 
 def moving_pulse(
     rng: np.random.Generator,
     *,
-    data: Annotated[str, Knob(says="which data", symbol="X", choices=SNAPSHOTS)] = "travelling pulse",
-    rows: Annotated[int, Knob(4, 500, "number of snapshots", "n", log=True, least=2, most=1000)] = 100,
-    columns: Annotated[int, Knob(4, 500, "points in space", "d", log=True, least=2, most=1000)] = 80,
+    data: Annotated[
+        str, Knob(says="which data", symbol="X", choices=SNAPSHOTS)
+    ] = "travelling pulse",
+    rows: Annotated[
+        int, Knob(4, 500, "number of snapshots", "n", log=True, least=2, most=1000)
+    ] = 100,
+    columns: Annotated[
+        int, Knob(4, 500, "points in space", "d", log=True, least=2, most=1000)
+    ] = 80,
 ) -> Dataset:
     return Dataset(data, snapshots(data, rows, columns))
 
 
 def tied_singular_values(rng: np.random.Generator, *, rank: int = 3) -> Dataset:
-    return Dataset("diagonal with σ_r = σ_(r+1) = 2", np.diag([*np.arange(rank + 1.0, 2, -1), 2, 2, 1]))
+    return Dataset(
+        "diagonal with σ_r = σ_(r+1) = 2", np.diag([*np.arange(rank + 1.0, 2, -1), 2, 2, 1])
+    )
 
 
 def _matrix_of(data: Dataset, centre: bool) -> np.ndarray:
@@ -61,7 +69,10 @@ def code_smaller_than_the_data(data: Dataset, *, rank: int) -> Finding:
     return Finding.decide(rank < most, note, "counted", number, basis=Basis.EXACT)
 
 
-@hypothesis(r"$\sigma_r>\sigma_{r+1}$", remedy="choose r between two different singular values, not inside a tie")
+@hypothesis(
+    r"$\sigma_r>\sigma_{r+1}$",
+    remedy="choose r between two different singular values, not inside a tie",
+)
 def singular_values_apart(data: Dataset, *, rank: int, centre: bool) -> Finding:
     found = decompose(_matrix_of(data, centre))
     s = np.append(found.sigma, 0.0)
@@ -75,7 +86,11 @@ def singular_values_apart(data: Dataset, *, rank: int, centre: bool) -> Finding:
     title="Best low rank and the linear autoencoder",
     gist="The best way to compress data linearly to a few numbers is given by the singular value decomposition (PCA), "
     "and training a linear autoencoder finds the same subspace because all other critical points are saddles.",
-    see_also=("autoencoder-svd-rom-deep", "autoencoder-svd-rom-sindy", "landscape-equivalent-minima"),
+    see_also=(
+        "autoencoder-svd-rom-deep",
+        "autoencoder-svd-rom-sindy",
+        "landscape-equivalent-minima",
+    ),
     sources=("murari-slides", "eckart1936", "baldi1989", "champion2019"),
     assumes=(code_smaller_than_the_data, singular_values_apart),
     on=moving_pulse,
@@ -95,9 +110,15 @@ def autoencoder_svd_rom(
     rng: np.random.Generator,
     *,
     rank: Annotated[int, Knob(1, 20, "latent dimension", "r", most=500)] = 3,
-    centre: Annotated[bool, Knob(says="subtract the mean row first, as biases would", symbol="X − x̄")] = False,
-    sweeps: Annotated[int, Knob(10, 5000, "training sweeps at most", "K", log=True, least=1, most=20_000)] = 3000,
-    rivals: Annotated[int, Knob(1, 64, "other matrices of rank r to compare with", "m", log=True)] = 16,
+    centre: Annotated[
+        bool, Knob(says="subtract the mean row first, as biases would", symbol="X − x̄")
+    ] = False,
+    sweeps: Annotated[
+        int, Knob(10, 5000, "training sweeps at most", "K", log=True, least=1, most=20_000)
+    ] = 3000,
+    rivals: Annotated[
+        int, Knob(1, 64, "other matrices of rank r to compare with", "m", log=True)
+    ] = 16,
 ) -> Evidence:
     r"""Let $X\in\mathbb R^{n\times d}$ have singular values $\sigma_1\ge\sigma_2\ge\dots$ Then (Eckart–Young)
     $$\min_{\operatorname{rank}B\le r}\|X-B\|_F^2=\sum_{i>r}\sigma_i^2,\qquad
@@ -109,23 +130,35 @@ def autoencoder_svd_rom(
     if rank >= len(found.sigma):
         return Evidence((), summary=f"a code of {rank} numbers holds all of the data")
     if not found.squares_fit:
-        return Evidence((), summary=f"squares of data of norm {found.sigma[0]:.3g} leave the range of float64: rescale")
+        return Evidence(
+            (),
+            summary=f"squares of data of norm {found.sigma[0]:.3g} leave the range of float64: rescale",
+        )
     trained = train(found.X, rank, rng, sweeps)
     excess, nearest = weyl_excess(found, rank, competitors(found, rank, rng, rivals))
     error = found.tail(rank) ** 0.5
     reached = loss(X, trained.basis) ** 0.5
-    numbers = {"Frobenius error": error, "spectral error": found.sigma[rank], "error of the autoencoder": reached}
+    numbers = {
+        "Frobenius error": error,
+        "spectral error": found.sigma[rank],
+        "error of the autoencoder": reached,
+    }
     numbers |= {"best rival": nearest, "sine of the angle": sine(found.V[:, :rank], trained.basis)}
     training = f"after {len(trained.losses)} sweeps the autoencoder errs by {reached:.8g}"
     return Evidence(
-        (*_eckart_young_claims(found, rank, excess, rivals), *autoencoder_claims(found, rank, trained)),
+        (
+            *_eckart_young_claims(found, rank, excess, rivals),
+            *autoencoder_claims(found, rank, trained),
+        ),
         _draw(found, rank, trained, X @ trained.basis),
         numbers,
         summary=f"{training}; the tail of the singular values is {error:.8g}",
     )
 
 
-def _eckart_young_claims(found: Decomposition, r: int, excess: float, rivals: int) -> tuple[Claim, ...]:
+def _eckart_young_claims(
+    found: Decomposition, r: int, excess: float, rivals: int
+) -> tuple[Claim, ...]:
     """The truncation attains the tail of the singular values, and no matrix of rank `r` does better.
 
     `excess` is the Weyl excess that was measured over so many rivals.
@@ -139,8 +172,18 @@ def _eckart_young_claims(found: Decomposition, r: int, excess: float, rivals: in
     over = f"largest σ_(i+r)(X) − σ_i(X − B) over {rivals} matrices B of rank r"
     return (
         Identity("‖X − X_r‖_F² and the tail Σσᵢ²", equal(reached), equal(tail), atol=1e-12 * size),
-        Identity("‖X − X_r‖₂ and σ_(r+1)", equal(spectral), equal(float(found.sigma[r])), atol=1e-13 * size**0.5),
-        AtMost("‖X − X_r‖_F², with a dual bound for all rank r", equal(reached), equal(bound), atol=1e-11 * size),
+        Identity(
+            "‖X − X_r‖₂ and σ_(r+1)",
+            equal(spectral),
+            equal(float(found.sigma[r])),
+            atol=1e-13 * size**0.5,
+        ),
+        AtMost(
+            "‖X − X_r‖_F², with a dual bound for all rank r",
+            equal(reached),
+            equal(bound),
+            atol=1e-11 * size,
+        ),
         AtMost(over, equal(excess), ZERO, atol=1e-13 * size**0.5),
     )
 
@@ -157,18 +200,33 @@ def autoencoder_claims(found: Decomposition, r: int, trained: Trained) -> tuple[
     pull = critical_gradient(found.X, np.delete(found.V[:, : r + 1], r - 1, axis=1))
     scales = (float(len(trained.losses)),)
     learnt: tuple[Claim, ...] = (
-        Identity("loss of the trained autoencoder and the tail Σσᵢ²", equal(reached), equal(tail), atol=1e-11 * size),
+        Identity(
+            "loss of the trained autoencoder and the tail Σσᵢ²",
+            equal(reached),
+            equal(tail),
+            atol=1e-11 * size,
+        ),
         Identity(what, equal(angle), ZERO, atol=1e-6, witness=second_minimiser(found, r)),
     )
     if not trained.settled or TIE < found.resolution(r) < BLURRED:  # nothing is known of the limit
         learnt = (
-            AtMost("least loss, loss of the trained autoencoder", equal(tail), equal(reached), atol=1e-11 * size),
+            AtMost(
+                "least loss, loss of the trained autoencoder",
+                equal(tail),
+                equal(reached),
+                atol=1e-11 * size,
+            ),
             Converges(what, ZERO, (equal(angle),), scales, within=1e-6),
         )
     return (
         *learnt,
         Identity("gradient at v_1 … v_(r−1), v_(r+1)", equal(pull), ZERO, atol=1e-11 * size),
-        Identity("drop of the loss on the way down from there", equal(drop), equal(formula), atol=1e-12 * size),
+        Identity(
+            "drop of the loss on the way down from there",
+            equal(drop),
+            equal(formula),
+            atol=1e-12 * size,
+        ),
     )
 
 
@@ -189,7 +247,9 @@ def second_minimiser(found: Decomposition, r: int) -> Witness | None:
     how = f"two subspaces of loss {first_loss:.12g} and {second_loss:.12g}, " + (
         "in integers" if whole else "in float64"
     )
-    return Witness({"first": f"v_1 … v_{r}", "second": f"v_{r} replaced by v_{r + 1}"}, angle, ZERO, how)
+    return Witness(
+        {"first": f"v_1 … v_{r}", "second": f"v_{r} replaced by v_{r + 1}"}, angle, ZERO, how
+    )
 
 
 def _draw(found: Decomposition, r: int, trained: Trained, code: np.ndarray) -> tuple[Curves, ...]:
@@ -203,7 +263,12 @@ def _draw(found: Decomposition, r: int, trained: Trained, code: np.ndarray) -> t
     least = np.full(len(sweeps), found.tail(r))
     codes = {f"code {k + 1}": code[:, k] for k in range(min(3, code.shape[1]))}
     return (
-        Curves("singular values", Axis("i"), Axis("σᵢ", "log"), (Series("σᵢ", ranks, values, mark="points"),)),
+        Curves(
+            "singular values",
+            Axis("i"),
+            Axis("σᵢ", "log"),
+            (Series("σᵢ", ranks, values, mark="points"),),
+        ),
         Curves(
             "error against rank",
             Axis("rank r"),

@@ -35,7 +35,9 @@ def sine(P: np.ndarray, Q: np.ndarray) -> float:
     return float(min(1.0, np.linalg.norm(Q - P @ (P.T @ Q), 2)))
 
 
-def competitors(found: Decomposition, r: int, rng: np.random.Generator, count: int) -> list[np.ndarray]:
+def competitors(
+    found: Decomposition, r: int, rng: np.random.Generator, count: int
+) -> list[np.ndarray]:
     """Other matrices of rank r: projections onto random subspaces, the first ones pulled towards the best."""
     X = found.X
     d = found.X.shape[1]

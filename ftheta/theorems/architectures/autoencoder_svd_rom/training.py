@@ -18,7 +18,9 @@ class Trained:
     settled: bool
 
 
-def train(X: np.ndarray, r: int, rng: np.random.Generator, sweeps: int, still: float = 1e-13) -> Trained:
+def train(
+    X: np.ndarray, r: int, rng: np.random.Generator, sweeps: int, still: float = 1e-13
+) -> Trained:
     r"""Fit encoder $E$ and decoder $D$ of $\|X-XED\|_F^2$ by least squares in turn, from a random decoder.
 
     The best code for a decoder with orthonormal rows $Q^\top$ is $XQ$; the best decoder for that code spans
@@ -32,7 +34,8 @@ def train(X: np.ndarray, r: int, rng: np.random.Generator, sweeps: int, still: f
         decoder = code.T @ X
         losses.append(max(0.0, total - float((decoder**2).sum())))
         new = np.linalg.qr(decoder.T)[0]
-        turned = float(np.linalg.norm(new - Q @ (Q.T @ new)))  # not less than the sine of the largest angle
+        # not less than the sine of the largest angle
+        turned = float(np.linalg.norm(new - Q @ (Q.T @ new)))
         Q = new
         if turned <= still:
             break

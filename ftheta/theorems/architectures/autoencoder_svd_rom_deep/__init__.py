@@ -29,7 +29,15 @@ from ftheta.logic import (
 from ftheta.relu.line.points import through_points
 from ftheta.subjects import Dataset
 
-from .curved_codes import Codes, Coordinates, coordinates, first_rows, linear_share, memory_error, train_codes
+from .curved_codes import (
+    Codes,
+    Coordinates,
+    coordinates,
+    first_rows,
+    linear_share,
+    memory_error,
+    train_codes,
+)
 from .moving_shapes import DATA, fourier_tail, moving_shapes, whole_share
 
 RESOLVED = 1e-9  # share of the rows' square below which a tail is rounding
@@ -45,8 +53,12 @@ def moving_rows(
     rng: np.random.Generator,
     *,
     data: Annotated[str, Knob(says="which data", symbol="X", choices=DATA)] = DATA[0],
-    rows: Annotated[int, Knob(16, 200, "number of snapshots", "n", log=True, least=8, most=400)] = 64,
-    columns: Annotated[int, Knob(16, 200, "points in space; circling ones have n", "d", log=True, least=4)] = 48,
+    rows: Annotated[
+        int, Knob(16, 200, "number of snapshots", "n", log=True, least=8, most=400)
+    ] = 64,
+    columns: Annotated[
+        int, Knob(16, 200, "points in space; circling ones have n", "d", log=True, least=4)
+    ] = 48,
 ) -> Dataset:
     return Dataset(data, moving_shapes(data, rows, columns))
 
@@ -62,7 +74,9 @@ def standing_wave(rng: np.random.Generator) -> Dataset:
 def no_plane_holds_the_rows(data: Dataset, *, rank: int) -> Finding:
     share = linear_share(coordinates(first_rows(data.x)), rank)
     note = f"linear codes of {rank} lose {share:.3g} of the rows' square or more; resolved above {RESOLVED:g}"
-    return Finding.decide(share > RESOLVED, note, "singular values in float64", Enclosure.equal(share))
+    return Finding.decide(
+        share > RESOLVED, note, "singular values in float64", Enclosure.equal(share)
+    )
 
 
 @theorem(
@@ -70,7 +84,9 @@ def no_plane_holds_the_rows(data: Dataset, *, rank: int) -> Finding:
     gist="Data that lie on a curved manifold need fewer numbers per row if encoder and decoder may be non-linear; a "
     "trained autoencoder then beats every linear code of the same size.",
     see_also=("autoencoder-svd-rom", "autoencoder-svd-rom-sindy"),
-    same_for_all={"a code of one number and its chords": "evaluated in rationals on the given rows: nothing is lost"},
+    same_for_all={
+        "a code of one number and its chords": "evaluated in rationals on the given rows: nothing is lost"
+    },
     sources=("murari-slides", "eckart1936", "kramer1991", "champion2019", "greif2019", "lee2020"),
     assumes=(no_plane_holds_the_rows,),
     on=moving_rows,
@@ -88,8 +104,12 @@ def autoencoder_svd_rom_deep(
     rng: np.random.Generator,
     *,
     rank: Annotated[int, Knob(1, 6, "latent dimension", "r", most=32)] = 1,
-    hidden: Annotated[int, Knob(8, 64, "neurons of each hidden layer", "h", log=True, least=1, most=256)] = 24,
-    steps: Annotated[int, Knob(100, 5000, "training steps", "T", log=True, least=1, most=20_000)] = 600,
+    hidden: Annotated[
+        int, Knob(8, 64, "neurons of each hidden layer", "h", log=True, least=1, most=256)
+    ] = 24,
+    steps: Annotated[
+        int, Knob(100, 5000, "training steps", "T", log=True, least=1, most=20_000)
+    ] = 600,
 ) -> Evidence:
     r"""Let the rows of $X\in\mathbb R^{n\times d}$ have mean 0 and singular values $\sigma_1\ge\dots$ A linear
     code of $r$ numbers loses at least $\sum_{i>r}\sigma_i^2$. Encoders and decoders with a hidden layer beside the
@@ -120,7 +140,9 @@ def autoencoder_svd_rom_deep(
         }
     linear = float(linear_share(given, rank))
     trained = float(found.errors[i, learnt].mean())
-    summary = f"latent dimension {rank}: the best linear code loses {linear:.3g} of the rows' square"
+    summary = (
+        f"latent dimension {rank}: the best linear code loses {linear:.3g} of the rows' square"
+    )
     return Evidence(
         _claims(X, found, rank, rng),
         (_draw_errors(found), _draw_codes(found, rank), _draw_rows(X, found, rank)),
@@ -147,20 +169,32 @@ def _claims(X: np.ndarray, found: Codes, r: int, rng: np.random.Generator) -> tu
     witness = _refute_by_linear_code(X, given, r) if lost < RESOLVED else None
     claims: list[Claim] = [
         AtMost(what, Enclosure.exact(RESOLVED), equal(lost), witness=witness),
-        AtMost("loss of the trained code ≤ of every linear code of r numbers", equal(kept), equal(lost), atol=1e-12),
+        AtMost(
+            "loss of the trained code ≤ of every linear code of r numbers",
+            equal(kept),
+            equal(lost),
+            atol=1e-12,
+        ),
         one_number_claim(X, rng),
     ]
     others = ~given.learnt
     if others.sum() > 1:
         bent = found.errors[i, others]
         straight = given.linear_errors(r)[others]
-        said = {"error of the trained code": float(bent.mean()), "of the linear one": float(straight.mean())}
+        said = {
+            "error of the trained code": float(bent.mean()),
+            "of the linear one": float(straight.mean()),
+        }
         what = "a code that errs less on other rows than the best linear one: difference"
         claims.append(Exists(what, said, mean(bent - straight), Enclosure.exact(0)))
     waves = fourier_tail(X, r)
     if waves is not None:
         tail = whole_share(X, r)
-        claims.append(Identity("Σ_(i>r) σᵢ² of all rotations, by the Fourier transform", equal(tail), equal(waves)))
+        claims.append(
+            Identity(
+                "Σ_(i>r) σᵢ² of all rotations, by the Fourier transform", equal(tail), equal(waves)
+            )
+        )
     return tuple(claims)
 
 
@@ -173,12 +207,19 @@ def _refute_by_linear_code(X: np.ndarray, given: Coordinates, r: int) -> Witness
         return jnp.sum(left * left) / jnp.sum(Z * Z)
 
     found = enclose_number(share, X[given.learnt], given.mean, given.V[:r])
-    return Witness({"r": float(r)}, Enclosure.exact(RESOLVED), found, "one linear code in intervals rounded outward")
+    return Witness(
+        {"r": float(r)},
+        Enclosure.exact(RESOLVED),
+        found,
+        "one linear code in intervals rounded outward",
+    )
 
 
 def one_number_claim(X: np.ndarray, rng: np.random.Generator) -> Claim:
     """Rows distinguished by one product each, and the chords through them as a decoder: in rationals, without error."""
-    rows = [[Fraction(v) for v in row] for row in np.unique(X[:MEMORISED, :COLUMNS], axis=0).tolist()]
+    rows = [
+        [Fraction(v) for v in row] for row in np.unique(X[:MEMORISED, :COLUMNS], axis=0).tolist()
+    ]
     for _ in range(20):
         w = [int(v) for v in rng.integers(-99, 100, len(rows[0]))]
         codes = [sum((a * b for a, b in zip(w, row)), Fraction(0)) for row in rows]
@@ -217,10 +258,18 @@ def _draw_codes(found: Codes, r: int) -> Curves:
     flat = given.y[:, : max(r, 1)] / found.shape.scale[: max(r, 1)]
     if r == 1:
         k = np.arange(len(code))
-        series = (Series("trained code", k, code[:, 0]), Series("linear code", k, flat[:, 0], "bound"))
+        series = (
+            Series("trained code", k, code[:, 0]),
+            Series("linear code", k, flat[:, 0], "bound"),
+        )
         return Curves("latent trajectory: the code row by row", Axis("row"), Axis("code"), series)
-    series = (Series("trained code", code[:, 0], code[:, 1]), Series("linear code", flat[:, 0], flat[:, 1], "bound"))
-    return Curves("latent trajectory", Axis("first number of the code"), Axis("second number"), series)
+    series = (
+        Series("trained code", code[:, 0], code[:, 1]),
+        Series("linear code", flat[:, 0], flat[:, 1], "bound"),
+    )
+    return Curves(
+        "latent trajectory", Axis("first number of the code"), Axis("second number"), series
+    )
 
 
 def _draw_rows(X: np.ndarray, found: Codes, r: int) -> Heatmap:
@@ -229,7 +278,9 @@ def _draw_rows(X: np.ndarray, found: Codes, r: int) -> Heatmap:
     few = slice(None, None, -(-len(X) // SHOWN))
     across = slice(None, None, -(-X.shape[1] // SHOWN))
     flat = np.where(np.arange(given.y.shape[1]) < r, given.y, 0.0)
-    panels = [part[few, across] for part in (X, given.rows(flat), given.rows(found.output[found.of(r)]))]
+    panels = [
+        part[few, across] for part in (X, given.rows(flat), given.rows(found.output[found.of(r)]))
+    ]
     low = float(X.min())
     high = float(X.max())
     gap = np.full((len(panels[0]), max(1, panels[0].shape[1] // 30)), low)

@@ -103,7 +103,9 @@ class Shape:
             "feel_bias": rng.normal(size=(m, h)),
             "bend_code": np.zeros((m, h, R)),
             "straight": straight,
-            "unfold": 1.5 * rng.normal(size=(m, R, h)) / np.sqrt(np.array(self.sizes))[:, None, None],
+            "unfold": 1.5
+            * rng.normal(size=(m, R, h))
+            / np.sqrt(np.array(self.sizes))[:, None, None],
             "unfold_bias": rng.normal(size=(m, h)),
             "bend": np.zeros((m, h, k)),
         }
@@ -111,7 +113,9 @@ class Shape:
     def code(self, params: dict[str, Any], y: Any) -> Any:
         """Of shape (autoencoders, longest code), of one row."""
         felt = jnp.tanh(jnp.einsum("k,mkh->mh", y, params["feel"]) + params["feel_bias"])
-        return self.kept * (y[: self.longest] / self.scale + jnp.einsum("mh,mhr->mr", felt, params["bend_code"]))
+        return self.kept * (
+            y[: self.longest] / self.scale + jnp.einsum("mh,mhr->mr", felt, params["bend_code"])
+        )
 
     def decode(self, params: dict[str, Any], code: Any) -> Any:
         """Rows in coordinates, of shape (autoencoders, coordinates), of one code each."""
@@ -148,7 +152,9 @@ class Codes:
         return self.shape.sizes.index(r)
 
 
-def train_codes(given: Coordinates, sizes: Sequence[int], hidden: int, steps: int, rng: np.random.Generator) -> Codes:
+def train_codes(
+    given: Coordinates, sizes: Sequence[int], hidden: int, steps: int, rng: np.random.Generator
+) -> Codes:
     """Train on the learnt rows, all at every step, with a step that falls to zero."""
     shape = Shape(tuple(sizes), hidden, given.spread)
     y = given.y[given.learnt]
@@ -188,5 +194,7 @@ def memory_error(given: Coordinates, rng: np.random.Generator) -> float:
     others = ~given.learnt
     w = rng.normal(size=y.shape[1])
     order = np.argsort(y @ w)
-    decoded = np.column_stack([np.interp(given.y[others] @ w, (y @ w)[order], column) for column in y[order].T])
+    decoded = np.column_stack(
+        [np.interp(given.y[others] @ w, (y @ w)[order], column) for column in y[order].T]
+    )
     return float((((decoded - given.y[others]) ** 2).sum(1) + given.outside[others]).mean())

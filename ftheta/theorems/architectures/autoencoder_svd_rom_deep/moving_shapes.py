@@ -19,9 +19,12 @@ def moving_shapes(kind: str, n: int, d: int) -> np.ndarray:
 
 def fourier_tail(X: np.ndarray, r: int) -> float | None:
     r"""The tail of rows that are all rotations of the first: $\sigma_i^2=|\hat u_k|^2$. None where they are not."""
-    if X.shape[0] != X.shape[1] or not all(np.array_equal(np.roll(X[0], k), row) for k, row in enumerate(X)):
+    if X.shape[0] != X.shape[1] or not all(
+        np.array_equal(np.roll(X[0], k), row) for k, row in enumerate(X)
+    ):
         return None
-    squares = np.sort(np.abs(np.fft.fft(X[0])[1:]) ** 2)[::-1]  # the mean is the wave of frequency 0
+    # the mean is the wave of frequency 0
+    squares = np.sort(np.abs(np.fft.fft(X[0])[1:]) ** 2)[::-1]
     return float(squares[r:].sum() / max(float(squares.sum()), 1e-300))
 
 

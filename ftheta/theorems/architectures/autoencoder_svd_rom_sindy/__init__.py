@@ -51,7 +51,9 @@ def lorenz_states(
     rng: np.random.Generator,
     *,
     start: Annotated[str, Knob(says="where the trajectory starts", choices=STARTS)] = STARTS[0],
-    rows: Annotated[int, Knob(40, 400, "states that are seen", "n", log=True, least=20, most=ROWS)] = 200,
+    rows: Annotated[
+        int, Knob(40, 400, "states that are seen", "n", log=True, least=20, most=ROWS)
+    ] = 200,
 ) -> Dataset:
     first = (-8.0, 7.0, 27.0) if start == STARTS[0] else (0.0, 0.0, 27.0)
     x = LORENZ.trajectory(first, np.linspace(0, 8, rows))
@@ -83,7 +85,11 @@ def states_tell_monomials_apart(data: Dataset, *, degree: int) -> Finding:
         )
     rank = library_rank(x[:: max(1, len(x) // RANKED)].astype(float), monomials(x.shape[1], degree))
     return Finding.decide(
-        rank == wanted, f"rank {rank} of {wanted}", "in rationals", Enclosure.exact(rank), basis=Basis.EXACT
+        rank == wanted,
+        f"rank {rank} of {wanted}",
+        "in rationals",
+        Enclosure.exact(rank),
+        basis=Basis.EXACT,
     )
 
 
@@ -93,14 +99,19 @@ def _is_lorenz(data: Dataset, x: np.ndarray, slopes: np.ndarray) -> bool:
     return given and np.allclose(slopes, LORENZ.slopes(x), rtol=1e-9, atol=1e-9)
 
 
-@hypothesis(r"$\dot x=\Theta(x)\,\Xi$: the law is a polynomial of degree at most $q$", remedy="raise the degree")
+@hypothesis(
+    r"$\dot x=\Theta(x)\,\Xi$: the law is a polynomial of degree at most $q$",
+    remedy="raise the degree",
+)
 def law_among_monomials(data: Dataset, *, degree: int, step: float) -> Finding:
     if len(data) < 5:
         return Finding.undecided("states tell monomials apart")
     if not _is_lorenz(data, *_states_and_slopes(data, step)):
         return Finding.assumed("the law of these data is not known")
     note = f"the law has degree {LORENZ.degree}, the monomials have degree {degree} at most"
-    return Finding.decide(degree >= LORENZ.degree, note, "counted", Enclosure.exact(LORENZ.degree), basis=Basis.EXACT)
+    return Finding.decide(
+        degree >= LORENZ.degree, note, "counted", Enclosure.exact(LORENZ.degree), basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -124,8 +135,12 @@ def autoencoder_svd_rom_sindy(
     rng: np.random.Generator,
     *,
     degree: Annotated[int, Knob(1, 3, "degree of the monomials", "q")] = 2,
-    level: Annotated[float, Knob(0.001, 1.0, "coefficients below this are dropped", "λ", log=True, least=0)] = 0.1,
-    step: Annotated[float, Knob(0.001, 1.0, "time between rows, of data without derivatives", "h", log=True)] = 0.01,
+    level: Annotated[
+        float, Knob(0.001, 1.0, "coefficients below this are dropped", "λ", log=True, least=0)
+    ] = 0.1,
+    step: Annotated[
+        float, Knob(0.001, 1.0, "time between rows, of data without derivatives", "h", log=True)
+    ] = 0.01,
 ) -> Evidence:
     r"""Let $\dot x=\Theta(x)\,\Xi$ with the monomials $\Theta$ of degree at most $q$ and few coefficients not zero. If
     the columns of $\Theta(X)$ are independent at the states seen, $\Xi=\Theta(X)^+\dot X$ is recovered exactly, so for
@@ -152,7 +167,9 @@ def autoencoder_svd_rom_sindy(
         chart, errors = _draw_differences(law, x[0], degree)
         charts = (*charts, chart)
         numbers = numbers | errors
-    rows = tuple((term_name(t, names), *map(float, row)) for t, row in zip(terms, found) if row.any())
+    rows = tuple(
+        (term_name(t, names), *map(float, row)) for t, row in zip(terms, found) if row.any()
+    )
     return Evidence(
         claims,
         charts,
@@ -163,7 +180,9 @@ def autoencoder_svd_rom_sindy(
     )
 
 
-def _recovery_claims(x: np.ndarray, slopes: np.ndarray, law: Law, degree: int, level: float) -> tuple[Claim, ...]:
+def _recovery_claims(
+    x: np.ndarray, slopes: np.ndarray, law: Law, degree: int, level: float
+) -> tuple[Claim, ...]:
     """All coefficients in rationals, and by thresholded least squares in float64: the same terms and nothing else.
 
     A threshold tells terms from rounding if it lies between the error of the least squares and the smallest coefficient
@@ -174,7 +193,10 @@ def _recovery_claims(x: np.ndarray, slopes: np.ndarray, law: Law, degree: int, l
     exact = exact_coefficients(x[:: max(1, len(x) // EXACT_ROWS)], law, terms)
     if exact is None:  # not unique: the minimum-norm solution stands for all
         found = fit_coefficients(library(x, terms), slopes)
-        off = max(abs(Fraction(float(a)) - b) for a, b in zip(found.T.ravel(), (b for row in truth for b in row)))
+        off = max(
+            abs(Fraction(float(a)) - b)
+            for a, b in zip(found.T.ravel(), (b for row in truth for b in row))
+        )
     else:
         off = max(abs(a - b) for row, known in zip(exact, truth) for a, b in zip(row, known))
     recovered = Identity("largest error of a coefficient, in rationals", Enclosure.exact(off), ZERO)
@@ -206,32 +228,57 @@ def _residual_claim(x: np.ndarray, slopes: np.ndarray, degree: int, level: float
     least, left = (float(np.linalg.norm(theta @ c - slopes)) for c in (full, few))
     size = float(np.linalg.norm(slopes))
     return AtMost(
-        "residual of all terms ≤ of the sparse law", Enclosure.equal(least), Enclosure.equal(left), atol=1e-9 * size
+        "residual of all terms ≤ of the sparse law",
+        Enclosure.equal(least),
+        Enclosure.equal(left),
+        atol=1e-9 * size,
     )
 
 
 def _examples(x: np.ndarray, slopes: np.ndarray, degree: int) -> Examples:
     """Pictures made of as many modes as there are coordinates: the code has that rank, and a law of the same degree."""
     n, d = x.shape
-    modes = np.array([np.sin((k + 1) * np.pi * (np.arange(PIXELS) + 0.5) / PIXELS) for k in range(d)])
+    modes = np.array(
+        [np.sin((k + 1) * np.pi * (np.arange(PIXELS) + 0.5) / PIXELS) for k in range(d)]
+    )
     pictures = x @ modes
     moving = slopes @ modes
     sigma, V = np.linalg.svd(pictures, full_matrices=False)[1:]
     code = pictures @ V[:d].T
     pace = moving @ V[:d].T
     theta = library(code, monomials(d, degree))
-    off = float(np.abs(theta @ fit_coefficients(theta, pace) - pace).max() / max(float(np.abs(pace).max()), 1e-300))
+    off = float(
+        np.abs(theta @ fit_coefficients(theta, pace) - pace).max()
+        / max(float(np.abs(pace).max()), 1e-300)
+    )
     series = tuple(Series(f"code {k + 1}", np.arange(n), code[:, k]) for k in range(d))
     claims = (
-        Identity(f"σ_{d + 1}/σ_1 of the pictures", Enclosure.equal(float(sigma[d] / sigma[0])), ZERO, atol=1e-12),
-        Identity("law found in the code − derivative of the code, relative", Enclosure.equal(off), ZERO, atol=1e-8),
+        Identity(
+            f"σ_{d + 1}/σ_1 of the pictures",
+            Enclosure.equal(float(sigma[d] / sigma[0])),
+            ZERO,
+            atol=1e-12,
+        ),
+        Identity(
+            "law found in the code − derivative of the code, relative",
+            Enclosure.equal(off),
+            ZERO,
+            atol=1e-8,
+        ),
     )
     return Examples(
-        claims, (Curves("latent trajectories: the code of the pictures", Axis("row"), Axis("code"), series),)
+        claims,
+        (
+            Curves(
+                "latent trajectories: the code of the pictures", Axis("row"), Axis("code"), series
+            ),
+        ),
     )
 
 
-def _decode_by_polynomials(x: np.ndarray, degree: int = 3) -> tuple[Claim, Curves, dict[str, float]]:
+def _decode_by_polynomials(
+    x: np.ndarray, degree: int = 3
+) -> tuple[Claim, Curves, dict[str, float]]:
     """One number per row, from the first singular vector: decoded by a line, and by polynomials, lines among them."""
     centred = x - x.mean(0)
     code = centred @ np.linalg.svd(centred, full_matrices=False)[2][0]
@@ -250,7 +297,10 @@ def _decode_by_polynomials(x: np.ndarray, degree: int = 3) -> tuple[Claim, Curve
         Series("linear decoder", line[order, 0], line[order, -1], "bound"),
     )
     chart = Curves(
-        "one number per row: linear and curved decoder", Axis("first coordinate"), Axis("last coordinate"), series
+        "one number per row: linear and curved decoder",
+        Axis("first coordinate"),
+        Axis("last coordinate"),
+        series,
     )
     return claim, chart, {"loss of the linear code": straight, "loss of the curved code": curved}
 
@@ -265,7 +315,10 @@ def _draw_differences(law: Law, start: np.ndarray, degree: int) -> tuple[Curves,
         found = fit_coefficients(library(x[2:-2], terms), differences(x, h))
         errors.append(float(np.abs(found - known).max()))
     fourth = errors[0] * (np.array(STEPS) / STEPS[0]) ** 4
-    series = Series("largest error of a coefficient", STEPS, errors), Series("step⁴", STEPS, fourth, "reference")
-    return Curves("derivatives by differences", Axis("step in time", "log"), Axis("error", "log"), series), {
-        "error at the smallest step": errors[-1]
-    }
+    series = (
+        Series("largest error of a coefficient", STEPS, errors),
+        Series("step⁴", STEPS, fourth, "reference"),
+    )
+    return Curves(
+        "derivatives by differences", Axis("step in time", "log"), Axis("error", "log"), series
+    ), {"error at the smallest step": errors[-1]}

@@ -21,7 +21,9 @@ Terms = tuple[tuple[int, ...], ...]
 
 def monomials(dimension: int, degree: int) -> Terms:
     """As tuples of the variables that are multiplied, from the constant () on."""
-    return tuple(t for k in range(degree + 1) for t in combinations_with_replacement(range(dimension), k))
+    return tuple(
+        t for k in range(degree + 1) for t in combinations_with_replacement(range(dimension), k)
+    )
 
 
 def term_name(term: tuple[int, ...], names: Sequence[str]) -> str:
@@ -62,7 +64,12 @@ class Law:
     def trajectory(self, start: Sequence[float], times: np.ndarray) -> np.ndarray:
         """The solution from `start` at the times, one row each."""
         return solve_ivp(
-            lambda t, x: self.slopes(x[None])[0], (times[0], times[-1]), start, t_eval=times, rtol=1e-10, atol=1e-12
+            lambda t, x: self.slopes(x[None])[0],
+            (times[0], times[-1]),
+            start,
+            t_eval=times,
+            rtol=1e-10,
+            atol=1e-12,
         ).y.T
 
 
@@ -91,24 +98,32 @@ def exact_coefficients(x: np.ndarray, law: Law, terms: Terms) -> list[tuple[Frac
     """The coefficients in rationals from states and their exact derivatives; None where they are not unique."""
     states = rational_states(x)
     slopes = np.array([law(row) for row in states], object)
-    found = [exact_least_squares(library(states, terms), slopes[:, k]) for k in range(slopes.shape[1])]
+    found = [
+        exact_least_squares(library(states, terms), slopes[:, k]) for k in range(slopes.shape[1])
+    ]
     return None if any(c is None for c in found) else [c for c in found if c is not None]
 
 
 def fit_coefficients(theta: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     """Least squares with columns brought to length 1 first: monomials differ much in size."""
     size = np.maximum(np.linalg.norm(theta, axis=0), 1e-300)
-    return np.linalg.lstsq(theta / size, slopes, rcond=None)[0] / size.reshape(-1, *[1] * (slopes.ndim - 1))
+    return np.linalg.lstsq(theta / size, slopes, rcond=None)[0] / size.reshape(
+        -1, *[1] * (slopes.ndim - 1)
+    )
 
 
-def fit_sparse_coefficients(theta: np.ndarray, slopes: np.ndarray, level: float, rounds: int = 10) -> np.ndarray:
+def fit_sparse_coefficients(
+    theta: np.ndarray, slopes: np.ndarray, level: float, rounds: int = 10
+) -> np.ndarray:
     """Least squares, again without the coefficients below `level`, until they stay; one column per coordinate."""
     found = fit_coefficients(theta, slopes)
     for _ in range(rounds):
         keep = np.abs(found) >= level
         new = np.zeros_like(found)
         for k, b in enumerate(slopes.T):
-            new[keep[:, k], k] = fit_coefficients(theta[:, keep[:, k]], b) if keep[:, k].any() else 0.0
+            new[keep[:, k], k] = (
+                fit_coefficients(theta[:, keep[:, k]], b) if keep[:, k].any() else 0.0
+            )
         if np.array_equal(new != 0, found != 0):
             return new
         found = new

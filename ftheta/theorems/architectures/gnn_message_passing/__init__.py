@@ -41,7 +41,14 @@ from .graph import (
     weisfeiler_leman,
 )
 from .interaction import Messages, forces, momenta
-from .moving_mesh import InteriorLayer, bend_norm, equidistribute, interpolation_error, relocate, spread
+from .moving_mesh import (
+    InteriorLayer,
+    bend_norm,
+    equidistribute,
+    interpolation_error,
+    relocate,
+    spread,
+)
 
 GRAPHS = ("C₆ and two triangles", "random", "path", "grid", "one way")
 ZERO = Enclosure.exact(0)
@@ -66,7 +73,9 @@ def example_graph(
         side = max(2, round(nodes**0.5))
         across = np.arange(nodes)
         far = side if graph == "grid" else nodes
-        apart = np.abs(across[:, None] // far - across // far) + np.abs(across[:, None] % far - across % far)
+        apart = np.abs(across[:, None] // far - across // far) + np.abs(
+            across[:, None] % far - across % far
+        )
         edges = (apart == 1).astype(float)
         edges = np.triu(edges) if graph == "one way" else edges
     return Dataset(f"graph: {graph}", np.zeros((len(edges), 1)), edges)
@@ -82,7 +91,10 @@ def _graph_of(data: Dataset) -> Graph:
     return Graph(y, data.x.reshape(len(data), -1))
 
 
-@hypothesis(r"the graph is undirected: $e_{ij}=e_{ji}$", remedy="give a symmetric y, for instance np.maximum(y, y.T)")
+@hypothesis(
+    r"the graph is undirected: $e_{ij}=e_{ji}$",
+    remedy="give a symmetric y, for instance np.maximum(y, y.T)",
+)
 def undirected(data: Dataset) -> Finding:
     off = _graph_of(data).asymmetry
     note = f"{off} edges have another label, or none, in the opposite direction"
@@ -94,7 +106,15 @@ def undirected(data: Dataset) -> Finding:
     gist="A message-passing network treats nodes alike that look alike from their neighbourhoods, so it cannot tell "
     "some different graphs apart; antisymmetric messages conserve momentum.",
     see_also=("group-equivariant-linear-maps", "self-attention", "structure-preserving-networks"),
-    sources=("murari-slides", "weisfeiler1968", "xu2019", "morris2019", "kipf2017", "battaglia2016", "rowbottom2025"),
+    sources=(
+        "murari-slides",
+        "weisfeiler1968",
+        "xu2019",
+        "morris2019",
+        "kipf2017",
+        "battaglia2016",
+        "rowbottom2025",
+    ),
     assumes=(undirected,),
     on=example_graph,
     breaks_on=directed_path,
@@ -113,9 +133,13 @@ def gnn_message_passing(
     rng: np.random.Generator,
     *,
     networks: Annotated[int, Knob(1, 50, "random networks tried", "m", log=True, most=200)] = 5,
-    steepness: Annotated[float, Knob(2, 100, "steepness of the layer that the mesh resolves", "s", log=True)] = 20.0,
+    steepness: Annotated[
+        float, Knob(2, 100, "steepness of the layer that the mesh resolves", "s", log=True)
+    ] = 20.0,
     cells: Annotated[int, Knob(4, 60, "cells of the mesh", "N", log=True, least=2, most=200)] = 16,
-    rounds: Annotated[int, Knob(1, 4000, "rounds of messages between mesh nodes", "k", log=True)] = 800,
+    rounds: Annotated[
+        int, Knob(1, 4000, "rounds of messages between mesh nodes", "k", log=True)
+    ] = 800,
 ) -> Evidence:
     r"""Message passing, $$x_i'=\phi\big(x_i,\textstyle\sum_{j\in N(i)}\psi(x_i,x_j,e_{ij})\big),$$ commutes with every
     renumbering of the nodes and gives equal outputs to nodes of equal colour after Weisfeiler and Leman's refinement;
@@ -159,12 +183,26 @@ def _symmetry_claims(graph: Graph, rng: np.random.Generator, draws: int) -> tupl
         split += split_pairs(colours[-1], [tuple(row) for row in out])
     gin = injective_network(graph, len(colours), rng)
     return (
-        Identity("outputs that change when nodes are renumbered", Enclosure.measured(moved, samples=draws), ZERO),
-        Identity("nodes of one colour with different outputs", Enclosure.measured(split, samples=draws), ZERO),
         Identity(
-            "nodes that GIN splits within a colour", Enclosure.exact(split_pairs(colours[-1], gin.tolist())), ZERO
+            "outputs that change when nodes are renumbered",
+            Enclosure.measured(moved, samples=draws),
+            ZERO,
         ),
-        Identity("colours that GIN does not tell apart", Enclosure.exact(split_pairs(gin, colours[-1].tolist())), ZERO),
+        Identity(
+            "nodes of one colour with different outputs",
+            Enclosure.measured(split, samples=draws),
+            ZERO,
+        ),
+        Identity(
+            "nodes that GIN splits within a colour",
+            Enclosure.exact(split_pairs(colours[-1], gin.tolist())),
+            ZERO,
+        ),
+        Identity(
+            "colours that GIN does not tell apart",
+            Enclosure.exact(split_pairs(gin, colours[-1].tolist())),
+            ZERO,
+        ),
     )
 
 
@@ -184,14 +222,17 @@ def _momentum_claims(graph: Graph, rng: np.random.Generator, draws: int) -> tupl
     if at is not None:
         again = max(map(abs, _sum_in_integers(*at, plain)))
         place = {"first body": tuple(at[1][0].tolist())}
-        witness = Witness(place, Enclosure.exact(again), ZERO, "summed again edge by edge in whole numbers")
+        witness = Witness(
+            place, Enclosure.exact(again), ZERO, "summed again edge by edge in whole numbers"
+        )
     seen = Enclosure.measured(worst, samples=draws)
     return (Identity("sum of antisymmetric messages over all bodies", seen, ZERO, witness),)
 
 
 def _sum_in_integers(messages: Messages, x: np.ndarray, graph: Graph) -> list[int]:
     W, c, C = (
-        [[int(v) for v in row] for row in np.atleast_2d(a).tolist()] for a in (messages.W, messages.c, messages.C)
+        [[int(v) for v in row] for row in np.atleast_2d(a).tolist()]
+        for a in (messages.W, messages.c, messages.C)
     )
     total = [0] * x.shape[1]
     for i, j in np.argwhere(graph.edges):
@@ -213,18 +254,26 @@ def _known_graphs() -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
     ring = cycle(6)
     pair = cycle(3).union(cycle(3))
     colours = weisfeiler_leman(_ring_and_triangles())[-1]
-    apart = int((np.bincount(colours[:6], minlength=12) != np.bincount(colours[6:], minlength=12)).sum())
+    apart = int(
+        (np.bincount(colours[:6], minlength=12) != np.bincount(colours[6:], minlength=12)).sum()
+    )
     entries = [v for row in normalised_entries(path(2)) for v in row]
     claims = (
         Identity("colours of C₆ and 2C₃ that occur unequally often", Enclosure.exact(apart), ZERO),
         Identity(
-            "triangles of 2C₃ − triangles of C₆", Enclosure.exact(pair.triangles - ring.triangles), Enclosure.exact(2)
+            "triangles of 2C₃ − triangles of C₆",
+            Enclosure.exact(pair.triangles - ring.triangles),
+            Enclosure.exact(2),
         ),
         Identity(
-            "largest squared entry of the two-node GCN matrix", Enclosure.exact(max(entries)), Enclosure.exact(0.25)
+            "largest squared entry of the two-node GCN matrix",
+            Enclosure.exact(max(entries)),
+            Enclosure.exact(0.25),
         ),
         Identity(
-            "smallest squared entry of the two-node GCN matrix", Enclosure.exact(min(entries)), Enclosure.exact(0.25)
+            "smallest squared entry of the two-node GCN matrix",
+            Enclosure.exact(min(entries)),
+            Enclosure.exact(0.25),
         ),
     )
     numbers: dict[str, Enclosure | float] = {
@@ -239,7 +288,9 @@ def _known_graphs() -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
 # ---- bodies ---------------------------------------------------------------------------------------------------------
 
 
-def _bodies(rng: np.random.Generator, number: int, steps: int, step: float = 0.01) -> tuple[Claim, Curves]:
+def _bodies(
+    rng: np.random.Generator, number: int, steps: int, step: float = 0.01
+) -> tuple[Claim, Curves]:
     """Bodies that all push each other by random messages: antisymmetric ones keep the momentum, others do not."""
     graph = Graph((1 - np.eye(number)) / number, np.zeros((number, 1)))
     x = rng.normal(size=(number, 2))
@@ -268,7 +319,9 @@ def _bodies(rng: np.random.Generator, number: int, steps: int, step: float = 0.0
 # ---- a mesh ---------------------------------------------------------------------------------------------------------
 
 
-def _mesh(u: InteriorLayer, cells: int, rounds: int) -> tuple[tuple[Claim, ...], tuple[Curves, ...], dict[str, float]]:
+def _mesh(
+    u: InteriorLayer, cells: int, rounds: int
+) -> tuple[tuple[Claim, ...], tuple[Curves, ...], dict[str, float]]:
     """Nodes moved by messages: in order, at rest, and with a smaller error; the best constant as cells get many."""
     meshes = relocate(u, cells, rounds)
     before = interpolation_error(u, meshes[0])
@@ -286,13 +339,29 @@ def _mesh(u: InteriorLayer, cells: int, rounds: int) -> tuple[tuple[Claim, ...],
             Enclosure.equal(after),
             Enclosure.equal(before),
         ),
-        Converges("largest share of the monitor over the smallest", Enclosure.exact(1), (rest,), (float(rounds),), 0.1),
-        AtMost("‖u″‖_2/5 ≤ ‖u″‖_2: what moving can gain", Enclosure.equal(best), Enclosure.equal(plain)),
         Converges(
-            "√120 N² error → ‖u″‖_2/5", Enclosure.equal(best), tuple(map(Enclosure.equal, scaled)), FINE, 0.05 * best
+            "largest share of the monitor over the smallest",
+            Enclosure.exact(1),
+            (rest,),
+            (float(rounds),),
+            0.1,
+        ),
+        AtMost(
+            "‖u″‖_2/5 ≤ ‖u″‖_2: what moving can gain", Enclosure.equal(best), Enclosure.equal(plain)
+        ),
+        Converges(
+            "√120 N² error → ‖u″‖_2/5",
+            Enclosure.equal(best),
+            tuple(map(Enclosure.equal, scaled)),
+            FINE,
+            0.05 * best,
         ),
     )
-    numbers = {"error of equal cells": before, "error of moved cells": after, "gain": before / after}
+    numbers = {
+        "error of equal cells": before,
+        "error of moved cells": after,
+        "gain": before / after,
+    }
     return claims, (_draw_mesh(u, meshes[-1]), _draw_nodes(meshes)), numbers
 
 
@@ -312,7 +381,9 @@ def _draw_mesh(u: InteriorLayer, x: np.ndarray) -> Curves:
 def _draw_nodes(meshes: np.ndarray) -> Curves:
     k = np.arange(len(meshes))
     series = tuple(Series(f"node {i}", k + 1, meshes[:, i]) for i in range(1, meshes.shape[1] - 1))
-    return Curves("nodes moved by messages from their neighbours", Axis("round", "log"), Axis("x"), series)
+    return Curves(
+        "nodes moved by messages from their neighbours", Axis("round", "log"), Axis("x"), series
+    )
 
 
 # ---- figures --------------------------------------------------------------------------------------------------------
@@ -326,7 +397,10 @@ def _draw_graph(graph: Graph, title: str, parts: tuple[int, ...] = ()) -> Region
     right = 0.0
     for size in sizes:
         r = max(0.6, size / max(sizes))
-        places += [(right + r + r * sin(2 * pi * k / size), r * cos(2 * pi * k / size)) for k in range(size)]
+        places += [
+            (right + r + r * sin(2 * pi * k / size), r * cos(2 * pi * k / size))
+            for k in range(size)
+        ]
         right += 2 * r + 0.3
     radius = min(0.12, 2.2 / max(shown, 1))
     disc = [(radius * cos(2 * pi * k / 24), radius * sin(2 * pi * k / 24)) for k in range(24)]
@@ -336,10 +410,14 @@ def _draw_graph(graph: Graph, title: str, parts: tuple[int, ...] = ()) -> Region
     colours = weisfeiler_leman(graph)[-1][:shown]
     kinds, numbers = np.unique(colours, return_inverse=True)
     names = tuple(f"colour {k}" for k in range(len(kinds)))
-    return Regions(title, Axis(""), Axis(""), polygons, numbers.astype(float), "colour", lines, names)
+    return Regions(
+        title, Axis(""), Axis(""), polygons, numbers.astype(float), "colour", lines, names
+    )
 
 
-def _between(a: tuple[float, float], b: tuple[float, float], gap: float) -> tuple[tuple[float, float], ...]:
+def _between(
+    a: tuple[float, float], b: tuple[float, float], gap: float
+) -> tuple[tuple[float, float], ...]:
     dx = b[0] - a[0]
     dy = b[1] - a[1]
     t = gap / max(sqrt(dx * dx + dy * dy), 1e-12)

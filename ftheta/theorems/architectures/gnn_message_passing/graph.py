@@ -39,7 +39,11 @@ class Graph:
         if not np.isfinite(edges).all():
             i, j = np.argwhere(~np.isfinite(edges))[0]
             got = f"edges[{i}, {j}] = {edges[i, j]}"
-            raise SubjectError("The label of an edge is no number.", got=got, remedy="give 0 where there is no edge")
+            raise SubjectError(
+                "The label of an edge is no number.",
+                got=got,
+                remedy="give 0 where there is no edge",
+            )
         if n == 0 or not edges.any():
             raise SubjectError(
                 "The graph is empty: there is no edge to pass a message along.",
@@ -47,7 +51,9 @@ class Graph:
                 remedy="give at least two nodes and one edge",
             )
         if n > MOST_NODES:
-            raise SubjectError("The graph is too large.", got=f"{n:,} nodes", remedy=f"at most {MOST_NODES:,}")
+            raise SubjectError(
+                "The graph is too large.", got=f"{n:,} nodes", remedy=f"at most {MOST_NODES:,}"
+            )
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "features", features.reshape(n, -1))
 
@@ -57,7 +63,11 @@ class Graph:
         edges = np.zeros((nodes, nodes))
         for a, b in pairs:
             if not (0 <= a < nodes and 0 <= b < nodes):
-                raise SubjectError("An edge leads to no node.", got=f"({a}, {b})", remedy=f"nodes are 0 to {nodes - 1}")
+                raise SubjectError(
+                    "An edge leads to no node.",
+                    got=f"({a}, {b})",
+                    remedy=f"nodes are 0 to {nodes - 1}",
+                )
             edges[a, b] = edges[b, a] = 1
         return cls(edges, np.zeros((nodes, 1)))
 
@@ -73,7 +83,10 @@ class Graph:
     def neighbours(self) -> list[list[tuple[int, int]]]:
         """For every node, the nodes that send to it, each with the number of the label of the edge, from 1."""
         labels = np.unique(self.edges, return_inverse=True)[1].reshape(self.edges.shape)
-        return [[(int(j), int(labels[i, j]) + 1) for j in np.flatnonzero(row)] for i, row in enumerate(self.edges)]
+        return [
+            [(int(j), int(labels[i, j]) + 1) for j in np.flatnonzero(row)]
+            for i, row in enumerate(self.edges)
+        ]
 
     @cached_property
     def kinds(self) -> np.ndarray:
@@ -141,10 +154,15 @@ class WholeNetwork:
     weights: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]
 
     @classmethod
-    def random(cls, rng: np.random.Generator, kinds: int, layers: int, width: int = 4) -> "WholeNetwork":
+    def random(
+        cls, rng: np.random.Generator, kinds: int, layers: int, width: int = 4
+    ) -> "WholeNetwork":
         draw = lambda *shape: rng.integers(-3, 4, size=shape).astype(object)
         start = rng.integers(0, 50, size=(kinds, width)).astype(object)
-        return cls(start, tuple((draw(width, width), draw(width, width), draw(width)) for _ in range(layers)))
+        return cls(
+            start,
+            tuple((draw(width, width), draw(width, width), draw(width)) for _ in range(layers)),
+        )
 
     def __call__(self, graph: Graph) -> np.ndarray:
         """One row of whole numbers per node, without rounding."""
@@ -168,7 +186,10 @@ def injective_network(graph: Graph, rounds: int, rng: np.random.Generator) -> np
     h: list[int] = [image(int(k)) for k in graph.kinds]
     for _ in range(rounds):
         own = [image(("own", v)) for v in h]
-        h = [own[i] + sum(image((label, h[j])) for j, label in around) for i, around in enumerate(graph.neighbours)]
+        h = [
+            own[i] + sum(image((label, h[j])) for j, label in around)
+            for i, around in enumerate(graph.neighbours)
+        ]
     return _number_keys([(v,) for v in h])
 
 
@@ -182,7 +203,9 @@ def normalised_entries(graph: Graph) -> list[list[Fraction]]:
     r"""The squares of the entries of $\tilde D^{-1/2}(A+I)\tilde D^{-1/2}$ (GCN), exactly."""
     A = [[Fraction(v) for v in row] for row in (graph.edges + np.eye(len(graph))).tolist()]
     degrees = [sum(row, Fraction(0)) for row in A]
-    return [[a * a / (degrees[i] * degrees[j]) for j, a in enumerate(row)] for i, row in enumerate(A)]
+    return [
+        [a * a / (degrees[i] * degrees[j]) for j, a in enumerate(row)] for i, row in enumerate(A)
+    ]
 
 
 def gcn_matrix(graph: Graph) -> np.ndarray:

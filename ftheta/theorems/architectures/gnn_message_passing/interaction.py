@@ -21,7 +21,9 @@ class Messages:
     antisymmetric: bool = True
 
     @classmethod
-    def random(cls, rng: np.random.Generator, dimension: int, hidden: int = 8, whole: bool = False) -> "Messages":
+    def random(
+        cls, rng: np.random.Generator, dimension: int, hidden: int = 8, whole: bool = False
+    ) -> "Messages":
         """With `whole`, weights from −3 to 3, with which whole positions give whole messages without rounding."""
 
         def draw(*shape: int) -> np.ndarray:

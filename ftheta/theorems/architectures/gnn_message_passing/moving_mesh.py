@@ -56,7 +56,11 @@ def move(u: InteriorLayer, x: np.ndarray) -> np.ndarray:
 def relocate(u: InteriorLayer, cells: int, rounds: int) -> np.ndarray:
     """The meshes after 0, …, K rounds from equal cells, one per row."""
     if cells < 2:
-        raise UsageError("A mesh to move needs an inner node.", got=f"{cells} cells", remedy="give at least 2 cells")
+        raise UsageError(
+            "A mesh to move needs an inner node.",
+            got=f"{cells} cells",
+            remedy="give at least 2 cells",
+        )
     meshes = [np.linspace(0, 1, cells + 1)]
     for _ in range(rounds):
         meshes.append(move(u, meshes[-1]))

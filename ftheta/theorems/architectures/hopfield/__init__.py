@@ -77,13 +77,18 @@ def _rows_of(data: Dataset) -> np.ndarray:
     return data.x[:ROWS].reshape(min(len(data), ROWS), -1)
 
 
-@hypothesis(r"patterns $\xi^\mu\in\{\pm1\}^N$", remedy="give entries of two values, for instance x > threshold")
+@hypothesis(
+    r"patterns $\xi^\mu\in\{\pm1\}^N$",
+    remedy="give entries of two values, for instance x > threshold",
+)
 def two_values(data: Dataset) -> Finding:
     x = _rows_of(data)
     values = len(np.unique(x))
     note = f"{len(x):,} pattern{'s' * (len(x) > 1)} of {x.shape[1]:,} entries"
     fits = as_signs(x) is not None and x.shape[1] <= MOST_NEURONS
-    return Finding.decide(fits, f"{note} with {values:,} different values", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        fits, f"{note} with {values:,} different values", "counted", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -108,10 +113,18 @@ def hopfield(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    corruption: Annotated[float, Knob(0.0, 0.5, "part of the bits that are turned at the start", "c")] = 0.1,
-    load: Annotated[float, Knob(0.05, 0.3, "load of the first-step error", "p/N", least=0.01, most=2.0)] = CAPACITY,
-    neurons: Annotated[int, Knob(50, 600, "neurons of the recall curve", "N′", log=True, most=1000)] = 200,
-    trials: Annotated[int, Knob(20, 2000, "random memories whose stored bits are tested", "T", log=True)] = 200,
+    corruption: Annotated[
+        float, Knob(0.0, 0.5, "part of the bits that are turned at the start", "c")
+    ] = 0.1,
+    load: Annotated[
+        float, Knob(0.05, 0.3, "load of the first-step error", "p/N", least=0.01, most=2.0)
+    ] = CAPACITY,
+    neurons: Annotated[
+        int, Knob(50, 600, "neurons of the recall curve", "N′", log=True, most=1000)
+    ] = 200,
+    trials: Annotated[
+        int, Knob(20, 2000, "random memories whose stored bits are tested", "T", log=True)
+    ] = 200,
 ) -> Evidence:
     r"""Let $W=\frac1N\sum_{\mu\le p}\xi^\mu\xi^{\mu\top}$ without its diagonal. Turning one neuron at a time towards
     $\operatorname{sign}(Ws)_i$ lowers $E(s)=-\frac12s^\top Ws$ by at least $\frac2N$, so that it ends, at a fixed
@@ -122,7 +135,9 @@ def hopfield(
     x = _rows_of(data)
     signs = as_signs(x)
     if signs is None and not (x == np.round(x)).all():
-        return Evidence((), summary="the patterns are no whole numbers: there is no state to recall")
+        return Evidence(
+            (), summary="the patterns are no whole numbers: there is no state to recall"
+        )
     stored = x.astype(float) if signs is None else signs
     memory = Memory.of(stored, corruption, rng)
     numbers = memory.numbers() | {"bit error": bit_error(load)}
@@ -139,7 +154,9 @@ def hopfield(
     )
 
 
-def _examples(rng: np.random.Generator, part: float, load: float, neurons: int, trials: int) -> Examples:
+def _examples(
+    rng: np.random.Generator, part: float, load: float, neurons: int, trials: int
+) -> Examples:
     """Random patterns: how many of their bits are unstable, and recall against the load."""
     curves = tuple(_recall_curve(n, part, rng) for n in (neurons // 2, neurons))
     rows = tuple(zip(curves[-1].loads, curves[-1].overlap, curves[-1].recalled))
@@ -172,10 +189,18 @@ class Memory:
         again = recall(self.K, -self.start, np.random.default_rng(seed)).states
         once = recall(self.K, self.start, np.random.default_rng(seed)).states
         return (
-            AtMost("2/N ≤ least fall of the energy at a turn", Enclosure.exact(Fraction(2, N)), Enclosure.exact(least)),
+            AtMost(
+                "2/N ≤ least fall of the energy at a turn",
+                Enclosure.exact(Fraction(2, N)),
+                Enclosure.exact(least),
+            ),
             AtMost("turns − N(E(s) + ½Σ|W|)/2, largest", Enclosure.exact(-min(allowed)), ZERO),
-            _count("unstable bits where the recall ended", unstable_bits(self.K, found.states).sum()),
-            _count("bits in which the recall of −s is not that of s turned", (again != -once).sum()),
+            _count(
+                "unstable bits where the recall ended", unstable_bits(self.K, found.states).sum()
+            ),
+            _count(
+                "bits in which the recall of −s is not that of s turned", (again != -once).sum()
+            ),
             *self._fixed_point_claims(),
             Identity("E(ξ) + Σ(⟨ξ^μ, ξ⟩² − N)/2N, first pattern", self._by_overlaps(), ZERO),
         )
@@ -187,7 +212,9 @@ class Memory:
         if not len(apart):
             return ()
         unstable = sum(int(unstable_bits(self.K, s * apart).sum()) for s in (1, -1))
-        return (_count(f"unstable bits of ±ξ, {len(apart)} patterns with little cross-talk", unstable),)
+        return (
+            _count(f"unstable bits of ±ξ, {len(apart)} patterns with little cross-talk", unstable),
+        )
 
     def _by_overlaps(self) -> Enclosure:
         p, N = self.patterns.shape
@@ -204,7 +231,9 @@ class Memory:
             "load p/N": Enclosure.exact(Fraction(p, N)),
             "unstable bits, part": Enclosure.exact(Fraction(unstable, p * N)),
             "bit error at this load": bit_error(p / N),
-            "mean overlap after recall": float(overlaps(self.patterns[:FOLLOWED], self.found.states).mean()),
+            "mean overlap after recall": float(
+                overlaps(self.patterns[:FOLLOWED], self.found.states).mean()
+            ),
         }
 
     def draw_energy(self) -> Curves:
@@ -213,8 +242,12 @@ class Memory:
         sweeps = np.arange(len(self.found.energies))
         own = energies(self.K, self.patterns[:FOLLOWED]) / (2 * N)
         shown = range(min(5, self.start.shape[0]))
-        series = [Series(f"pattern {t + 1}", sweeps, self.found.energies[:, t] / (2 * N)) for t in shown]
-        level = Series("mean of the stored patterns", sweeps, np.full(len(sweeps), own.mean()), "reference")
+        series = [
+            Series(f"pattern {t + 1}", sweeps, self.found.energies[:, t] / (2 * N)) for t in shown
+        ]
+        level = Series(
+            "mean of the stored patterns", sweeps, np.full(len(sweeps), own.mean()), "reference"
+        )
         return Curves("energy during recall", Axis("sweep"), Axis("E"), (*series, level))
 
 
@@ -225,7 +258,9 @@ def _count(what: str, number: int | np.integer) -> Identity:
 # ---- capacity -------------------------------------------------------------------------------------------------------
 
 
-def _capacity_claims(load: float, trials: int, rng: np.random.Generator, neurons: int = 100) -> tuple[Claim, ...]:
+def _capacity_claims(
+    load: float, trials: int, rng: np.random.Generator, neurons: int = 100
+) -> tuple[Claim, ...]:
     """Unstable bits of random patterns against the exact law, and that law against its limit."""
     p = max(2, round(load * neurons))
     seen = []
@@ -236,7 +271,9 @@ def _capacity_claims(load: float, trials: int, rng: np.random.Generator, neurons
     limit = Enclosure.equal(bit_error(load))
     laws = [exact_bit_error(max(2, round(load * n)), n) for n in SIZES]
     known = tuple(Enclosure.equal(v) for v in laws)
-    tends = Converges("unstable bits → Φ(−√(N/p))", limit, known, SIZES, within=0.02 * limit.hi + 1e-12)
+    tends = Converges(
+        "unstable bits → Φ(−√(N/p))", limit, known, SIZES, within=0.02 * limit.hi + 1e-12
+    )
     if exact.hi * p * neurons * trials < SEEN:  # too rare to be met
         return (tends,)
     what = f"unstable bits of {p} random patterns of {neurons}, binomial law"
@@ -253,7 +290,9 @@ class RecallCurve:
     recalled: tuple[float, ...]
 
 
-def _recall_curve(neurons: int, part: float, rng: np.random.Generator, tried: int = 24) -> RecallCurve:
+def _recall_curve(
+    neurons: int, part: float, rng: np.random.Generator, tried: int = 24
+) -> RecallCurve:
     loads = []
     found = []
     good = []

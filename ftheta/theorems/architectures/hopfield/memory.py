@@ -31,7 +31,9 @@ def as_signs(x: np.ndarray) -> np.ndarray | None:
 def hebb(patterns: np.ndarray) -> np.ndarray:
     r"""$K=NW=\sum_\mu\xi^\mu\xi^{\mu\top}$ with zeros on the diagonal, in whole numbers."""
     patterns = np.asarray(patterns)
-    whole = bool((patterns == np.round(patterns)).all()) and np.abs(patterns).max(initial=0) <= LARGEST
+    whole = (
+        bool((patterns == np.round(patterns)).all()) and np.abs(patterns).max(initial=0) <= LARGEST
+    )
     if patterns.ndim != 2 or not patterns.size or not whole or patterns.shape[1] > MOST_NEURONS:
         raise SubjectError(
             "Patterns are rows of small whole numbers, one entry per neuron.",

@@ -47,8 +47,12 @@ def dictionary_and_signals(
     rng: np.random.Generator,
     *,
     dictionary: Annotated[str, Knob(says="the dictionary", symbol="A", choices=KINDS)] = "random",
-    entries: Annotated[int, Knob(4, 100, "entries of a signal", "n", log=True, least=2, most=MOST)] = 20,
-    atoms: Annotated[int, Knob(4, 200, "atoms of the dictionary", "d", log=True, least=2, most=MOST)] = 40,
+    entries: Annotated[
+        int, Knob(4, 100, "entries of a signal", "n", log=True, least=2, most=MOST)
+    ] = 20,
+    atoms: Annotated[
+        int, Knob(4, 200, "atoms of the dictionary", "d", log=True, least=2, most=MOST)
+    ] = 40,
     signals: Annotated[int, Knob(3, 600, "number of signals", "m", log=True, most=SIGNALS)] = 450,
     used: Annotated[int, Knob(1, 20, "atoms in a signal", "s", most=MOST)] = 3,
 ) -> Dataset:
@@ -63,14 +67,18 @@ def dictionary_and_signals(
         places = rng.choice(len(code), min(used, len(code)), replace=False)
         code[places] = rng.choice([-1.0, 1.0], len(places)) * rng.uniform(0.5, 1.5, len(places))
     return Dataset(
-        f"sparse signals in a dictionary: {dictionary}", A, A @ codes.T + 0.02 * rng.normal(size=(entries, signals))
+        f"sparse signals in a dictionary: {dictionary}",
+        A,
+        A @ codes.T + 0.02 * rng.normal(size=(entries, signals)),
     )
 
 
 def _dictionary_and_signals_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """The dictionary (n, d) and the signals (m, n); none without y."""
     A = data.x.reshape(len(data), -1).astype(float)
-    return A, np.zeros((0, len(A))) if data.y is None else data.y.reshape(len(data), -1)[:, :SIGNALS].T.astype(float)
+    return A, np.zeros((0, len(A))) if data.y is None else data.y.reshape(len(data), -1)[
+        :, :SIGNALS
+    ].T.astype(float)
 
 
 @hypothesis(
@@ -84,10 +92,17 @@ def a_dictionary_and_signals(data: Dataset) -> Finding:
     return Finding.decide(fits, note, "counted", basis=Basis.EXACT)
 
 
-@hypothesis(r"$\tau=h/L$ with $0<h\le1$ and $L=\|A\|^2$", remedy="take a smaller step", name="a step of at most 1/L")
+@hypothesis(
+    r"$\tau=h/L$ with $0<h\le1$ and $L=\|A\|^2$",
+    remedy="take a smaller step",
+    name="a step of at most 1/L",
+)
 def step_at_most_one(data: Dataset, *, step: float) -> Finding:
     return Finding.decide(
-        0 < step <= 1, f"h = {step:g}, and L is rounded up", "a comparison of knobs", basis=Basis.EXACT
+        0 < step <= 1,
+        f"h = {step:g}, and L is rounded up",
+        "a comparison of knobs",
+        basis=Basis.EXACT,
     )
 
 
@@ -103,7 +118,13 @@ def step_at_most_one(data: Dataset, *, step: float) -> Finding:
     presets={
         "textbook": {},
         "identity": {"dictionary": "identity", "signals": 60, "training": 100},
-        "orthonormal": {"dictionary": "orthonormal", "entries": 20, "atoms": 10, "signals": 60, "training": 100},
+        "orthonormal": {
+            "dictionary": "orthonormal",
+            "entries": 20,
+            "atoms": 10,
+            "signals": 60,
+            "training": 100,
+        },
         "correlated atoms": {"dictionary": "correlated", "steps": 200},
         "at the edge": {"penalty": 0.01, "steps": 300},
         "broken on purpose": {"step": 2.5},
@@ -118,8 +139,12 @@ def ista_lista(
     ] = 0.1,
     step: Annotated[float, Knob(0.05, 1.0, "step times L", "h", least=1e-6, most=4)] = 1.0,
     layers: Annotated[int, Knob(1, 32, "layers that are learnt", "K", log=True, most=64)] = 8,
-    steps: Annotated[int, Knob(10, 500, "steps of ISTA and FISTA", "k", log=True, least=1, most=2000)] = 100,
-    training: Annotated[int, Knob(50, 5000, "training steps of LISTA", "T", log=True, least=1, most=20_000)] = 400,
+    steps: Annotated[
+        int, Knob(10, 500, "steps of ISTA and FISTA", "k", log=True, least=1, most=2000)
+    ] = 100,
+    training: Annotated[
+        int, Knob(50, 5000, "training steps of LISTA", "T", log=True, least=1, most=20_000)
+    ] = 400,
 ) -> Evidence:
     r"""Let $F(\alpha)=\frac12\|x-A\alpha\|^2+\lambda\|\alpha\|_1$ and $L=\|A\|^2$. ISTA, with the soft threshold $S$,
     $$\alpha_{k+1}=S_{\lambda/L}\big(\tfrac1LA^\top x+(I-\tfrac1LA^\top A)\alpha_k\big),\qquad
@@ -150,11 +175,16 @@ def ista_lista(
         race = Race.run(held, trained, steps)
         claims += (race.claim(layers),)
         charts = (race.draw(layers), *charts)
-        numbers |= {"error of ISTA": float(race.ista[layers]), "error of FISTA": float(race.fista[layers])}
+        numbers |= {
+            "error of ISTA": float(race.ista[layers]),
+            "error of FISTA": float(race.fista[layers]),
+        }
         numbers |= {"error of LISTA": float(race.learnt[-1])}
         learnt = f"after {layers} layers ISTA errs by {race.ista[layers]:.3g}, LISTA by {race.learnt[-1]:.3g}"
         shown = [k for k in (1, 2, 4, 8, 16, 32) if k <= layers]
-        rows = tuple((k, float(race.ista[k]), float(race.fista[k]), float(race.learnt[k - 1])) for k in shown)
+        rows = tuple(
+            (k, float(race.ista[k]), float(race.fista[k]), float(race.learnt[k - 1])) for k in shown
+        )
         tables = (Table("error after k layers", ("k", "ISTA", "FISTA", "LISTA"), rows),)
     summary = f"{numbers['mean nonzeros']:.3g} of {A.shape[1]} atoms per signal; {learnt}"
     return Evidence(claims, charts, numbers, tables, summary=summary, examples=_examples)
@@ -184,7 +214,11 @@ def _rate_claims(problem: SparseCoding, steps: int) -> tuple[Claim, ...]:
     return (
         AtMost("ISTA: largest (F_k − F*)/(LR²/2kh)", Enclosure.equal(ista), ONE),
         AtMost("FISTA: largest (F_k − F*)/(2LR²/h(k+1)²)", Enclosure.equal(fista), ONE),
-        AtMost("largest duality gap of a code, in units of ½‖x‖²", Enclosure.equal(gap), Enclosure.exact(CERTIFIED)),
+        AtMost(
+            "largest duality gap of a code, in units of ½‖x‖²",
+            Enclosure.equal(gap),
+            Enclosure.exact(CERTIFIED),
+        ),
     )
 
 
@@ -235,13 +269,18 @@ class Race:
         size = max(float((true**2).sum(1).mean()), 1e-300)
         error = lambda codes: ((codes - true) ** 2).sum(-1) / size
         ista, fista, learnt = (
-            error(c) for c in (problem.ista(steps), problem.fista(steps), trained.codes(problem.signals))
+            error(c)
+            for c in (problem.ista(steps), problem.fista(steps), trained.codes(problem.signals))
         )
         gain = mean(learnt[-1] - ista[trained.depth])
         return cls(ista.mean(1), fista.mean(1), learnt.mean(1), gain, len(true))
 
     def claim(self, depth: int) -> Exists:
-        found = {"layers": float(depth), "error of LISTA": float(self.learnt[-1]), "of ISTA": float(self.ista[depth])}
+        found = {
+            "layers": float(depth),
+            "error of LISTA": float(self.learnt[-1]),
+            "of ISTA": float(self.ista[depth]),
+        }
         what = f"weights whose {depth} layers err less than ISTA's: difference of the mean errors"
         return Exists(what, found, self.gain, ZERO)
 
@@ -259,7 +298,9 @@ class Race:
             curve(f"LISTA, learnt for K = {depth}", self.learnt, 1),
         ]
         title = "error of the code against layers, held-out signals"
-        return Curves(title, Axis("layers k", "log"), Axis("‖α_k − α*‖² / ‖α*‖²", "log"), tuple(series))
+        return Curves(
+            title, Axis("layers k", "log"), Axis("‖α_k − α*‖² / ‖α*‖²", "log"), tuple(series)
+        )
 
 
 def _draw_gaps(problem: SparseCoding, steps: int) -> Curves:
@@ -271,7 +312,10 @@ def _draw_gaps(problem: SparseCoding, steps: int) -> Curves:
         shown = gaps > 1e-15
         series.append(Series(name, k[shown], gaps[shown]))
     return Curves(
-        "duality gap, mean over the signals", Axis("step k", "log"), Axis("F(α_k) − dual", "log"), tuple(series)
+        "duality gap, mean over the signals",
+        Axis("step k", "log"),
+        Axis("F(α_k) − dual", "log"),
+        tuple(series),
     )
 
 
@@ -280,5 +324,10 @@ def _draw_code(problem: SparseCoding) -> Points:
     code = problem.solution[0]
     groups = tuple("zero" if v == 0 else "not zero" for v in code)
     return Points(
-        "code of the first held-out signal", Axis("atom"), Axis("α*"), np.arange(1, len(code) + 1), code, groups
+        "code of the first held-out signal",
+        Axis("atom"),
+        Axis("α*"),
+        np.arange(1, len(code) + 1),
+        code,
+        groups,
     )

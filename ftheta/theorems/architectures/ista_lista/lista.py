@@ -36,7 +36,11 @@ def as_ista(problem: SparseCoding) -> dict[str, np.ndarray]:
     d = problem.A.shape[1]
     tau = problem.tau
     level = np.full(d, tau * problem.weight)
-    return {"encoder": tau * problem.A.T, "lateral": np.eye(d) - tau * problem.A.T @ problem.A, "level": level}
+    return {
+        "encoder": tau * problem.A.T,
+        "lateral": np.eye(d) - tau * problem.A.T @ problem.A,
+        "level": level,
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +58,17 @@ class Lista:
         found = []
         for _ in range(self.depth):
             v = given + code @ self.params["lateral"].T
-            code = np.maximum(v - self.params["level"], 0) - np.maximum(-v - self.params["level"], 0)
+            code = np.maximum(v - self.params["level"], 0) - np.maximum(
+                -v - self.params["level"], 0
+            )
             found.append(code)
         return np.array(found)
 
 
 def train_lista(problem: SparseCoding, depth: int, steps: int, seed: int, batch: int = 64) -> Lista:
     """Learn on the signals of `problem`, with their certified codes as targets."""
-    worth = 2.0 ** (-np.arange(depth)[::-1, None] / 2)  # of the difference; its square is that of the error
+    # of the difference; its square is that of the error
+    worth = 2.0 ** (-np.arange(depth)[::-1, None] / 2)
     targets = worth * problem.solution[:, None]
     start = as_ista(problem)
     rows = len(problem.signals)

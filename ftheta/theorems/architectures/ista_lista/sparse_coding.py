@@ -35,7 +35,12 @@ class SparseCoding:
     step: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.A.ndim != 2 or self.signals.ndim != 2 or self.signals.shape[1] != len(self.A) or not self.A.any():
+        if (
+            self.A.ndim != 2
+            or self.signals.ndim != 2
+            or self.signals.shape[1] != len(self.A)
+            or not self.A.any()
+        ):
             raise SubjectError(
                 "Sparse coding needs a dictionary (n, d), not zero, and signals (m, n).",
                 got=f"dictionary {self.A.shape}, signals {self.signals.shape}",
@@ -79,7 +84,9 @@ class SparseCoding:
 
     def values(self, codes: np.ndarray) -> np.ndarray:
         r"""$F$ of every code."""
-        return ((self.signals - codes @ self.A.T) ** 2).sum(-1) / 2 + self.weight * np.abs(codes).sum(-1)
+        return ((self.signals - codes @ self.A.T) ** 2).sum(-1) / 2 + self.weight * np.abs(
+            codes
+        ).sum(-1)
 
     def duals(self, codes: np.ndarray) -> np.ndarray:
         r"""$\frac12\|x\|^2-\frac12\|x-\nu\|^2\le F^*$ for $\nu\propto x-A\alpha$,
@@ -103,7 +110,9 @@ class SparseCoding:
             on = code != 0
             if on.any():
                 B = self.A[:, on]
-                code[on] = np.linalg.lstsq(B.T @ B, B.T @ x - self.weight * np.sign(code[on]), rcond=None)[0]
+                code[on] = np.linalg.lstsq(
+                    B.T @ B, B.T @ x - self.weight * np.sign(code[on]), rcond=None
+                )[0]
         better = self.gaps(polished) < self.gaps(found)
         return np.where(better[:, None], polished, found)
 
@@ -119,10 +128,14 @@ class SparseCoding:
         first = Step(np.vstack([encode, -encode, encode]), offset, rectified)
         tied = np.block([[move, -move, one], [-move, move, -one], [np.zeros((d, 2 * d)), one]])
         last = Step(np.hstack([one, -one, np.zeros((d, d))]), np.zeros(d), np.zeros(d, bool))
-        return ReluNetwork((first, *(Step(tied, offset, rectified) for _ in range(layers - 1)), last))
+        return ReluNetwork(
+            (first, *(Step(tied, offset, rectified) for _ in range(layers - 1)), last)
+        )
 
 
-def exact_code(Q: list[list[Fraction]], x: list[Fraction], weight: Fraction) -> tuple[list[Fraction], Fraction]:
+def exact_code(
+    Q: list[list[Fraction]], x: list[Fraction], weight: Fraction
+) -> tuple[list[Fraction], Fraction]:
     r"""For orthonormal columns: one step of ISTA from 0 with $L=1$, $S_\lambda(Q^\top x)$, and by how much it misses
     the conditions $Q^\top(x-Q\alpha)\in\lambda\,\partial\|\alpha\|_1$, in rationals."""
     columns = list(zip(*Q))
@@ -131,6 +144,7 @@ def exact_code(Q: list[list[Fraction]], x: list[Fraction], weight: Fraction) -> 
     residual = [b - sum((a * v for a, v in zip(row, code)), Fraction(0)) for row, b in zip(Q, x)]
     slopes = [sum((a * b for a, b in zip(q, residual)), Fraction(0)) for q in columns]
     misses = [
-        abs(s - weight * (1 if c > 0 else -1)) if c else max(abs(s) - weight, Fraction(0)) for s, c in zip(slopes, code)
+        abs(s - weight * (1 if c > 0 else -1)) if c else max(abs(s) - weight, Fraction(0))
+        for s, c in zip(slopes, code)
     ]
     return code, max(misses)

@@ -50,7 +50,9 @@ def rows(
     kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "two axes",
     size: Annotated[int, Knob(4, 400, "rows of the clouds", "n", log=True, least=2, most=512)] = 60,
 ) -> Dataset:
-    if kind == "two axes":  # through the origin: the second row is a mistake too, and the bound is attained
+    if (
+        kind == "two axes"
+    ):  # through the origin: the second row is a mistake too, and the bound is attained
         return Dataset(kind, np.array([[1.0, 0.0], [0.0, -1.0]]), np.array([1, -1]))
     if kind in ("and", "xor", "majority of three bits"):
         x = cube(3 if kind.startswith("majority") else 2)
@@ -74,7 +76,10 @@ def _labelled_rows(data: Dataset, offset: bool) -> tuple[np.ndarray, np.ndarray 
     return np.column_stack([x, np.ones(len(x))]) if offset else x, labels
 
 
-@hypothesis("every row has one of two labels, 0 and 1 or −1 and 1", remedy="give two classes, or one against the rest")
+@hypothesis(
+    "every row has one of two labels, 0 and 1 or −1 and 1",
+    remedy="give two classes, or one against the rest",
+)
 def two_classes(data: Dataset) -> Finding:
     found = 0 if data.y is None else len(np.unique(data.y))
     known = _labelled_rows(data, False)[1] is not None
@@ -91,7 +96,9 @@ def separable(data: Dataset, *, offset: bool) -> Finding:
         return Finding.undecided("two labels")
     kind = separation(labels[:, None] * x).kind
     basis = Basis.EXACT if x.size <= EXACT_ENTRIES else Basis.FLOAT
-    return Finding.decide(kind == "separable", f"{len(x):,} rows: {kind}", "a separating w checked", basis=basis)
+    return Finding.decide(
+        kind == "separable", f"{len(x):,} rows: {kind}", "a separating w checked", basis=basis
+    )
 
 
 @theorem(
@@ -124,9 +131,15 @@ def perceptron_xor(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    offset: Annotated[bool, Knob(says="append a 1 to every row: planes off the origin", symbol="b")] = False,
-    budget: Annotated[int, Knob(100, 100_000, "mistakes at most", "M", log=True, least=1, most=10**6)] = 20_000,
-    bits: Annotated[int, Knob(1, MOST_BITS, "bits of the threshold functions counted", "n")] = MOST_BITS,
+    offset: Annotated[
+        bool, Knob(says="append a 1 to every row: planes off the origin", symbol="b")
+    ] = False,
+    budget: Annotated[
+        int, Knob(100, 100_000, "mistakes at most", "M", log=True, least=1, most=10**6)
+    ] = 20_000,
+    bits: Annotated[
+        int, Knob(1, MOST_BITS, "bits of the threshold functions counted", "n")
+    ] = MOST_BITS,
 ) -> Evidence:
     r"""The perceptron starts at $w=0$ and sets $w\leftarrow w+y_ix_i$ whenever $y_i\langle w,x_i\rangle\le0$. If some
     unit vector has $y_i\langle w,x_i\rangle\ge\gamma>0$ for all $i$, and $\|x_i\|\le R$, it makes at most
@@ -138,12 +151,21 @@ def perceptron_xor(
     labels = np.ones(len(x)) if labels is None else labels
     learnt = Learnt.on(labels[:, None] * x, budget)
     made = len(learnt.run.mistakes)
-    numbers: dict[str, Enclosure | float] = {"mistakes": Enclosure.exact(made), "R": float(learnt.square) ** 0.5}
+    numbers: dict[str, Enclosure | float] = {
+        "mistakes": Enclosure.exact(made),
+        "R": float(learnt.square) ** 0.5,
+    }
     allowed = "; no margin"
     if learnt.bound is not None and learnt.margin is not None:
         numbers |= {"bound": learnt.bound, "margin": learnt.margin}
         allowed = f"; at most {learnt.bound.hi:.6g} are possible"
-    end = "stops" if learnt.run.finished else "cycles for ever" if learnt.run.cycled else "has not stopped"
+    end = (
+        "stops"
+        if learnt.run.finished
+        else "cycles for ever"
+        if learnt.run.cycled
+        else "has not stopped"
+    )
     return Evidence(
         learnt.claims(),
         (learnt.draw_boundaries(x, labels), learnt.draw_growth()),
@@ -179,7 +201,11 @@ class Learnt:
         r"""$(R/\gamma)^2$."""
         if self.best is not None:
             return Enclosure.exact(self.square / self.best.square)
-        return None if self.margin is None else Enclosure.exact(self.square) / (self.margin * self.margin)
+        return (
+            None
+            if self.margin is None
+            else Enclosure.exact(self.square) / (self.margin * self.margin)
+        )
 
     def claims(self) -> tuple[Claim, ...]:
         """The perceptron separates the rows, its mistakes are bounded, and each line of the proof holds on them."""
@@ -202,7 +228,9 @@ class Learnt:
         apart = max(abs(a - b) for a, b in zip(sums, best.v))
         return (
             AtMost("1 ≤ least ⟨z, v⟩, of the quadratic program", ONE, Enclosure.exact(min(values))),
-            Identity("v − Σ uᵢzᵢ and uᵢ(⟨zᵢ, v⟩ − 1), u ≥ 0", Enclosure.exact(max(slack, apart)), ZERO),
+            Identity(
+                "v − Σ uᵢzᵢ and uᵢ(⟨zᵢ, v⟩ − 1), u ≥ 0", Enclosure.exact(max(slack, apart)), ZERO
+            ),
         )
 
     def _proof_claims(self, best: ExactMargin) -> tuple[Claim, ...]:
@@ -225,11 +253,17 @@ class Learnt:
 
     def draw_growth(self) -> Curves:
         """The norm of w between the two lines of the proof, which meet at the bound."""
-        steps = self.z[list(self.run.mistakes)] if self.run.mistakes else np.zeros((0, self.z.shape[1]))
+        steps = (
+            self.z[list(self.run.mistakes)] if self.run.mistakes else np.zeros((0, self.z.shape[1]))
+        )
         norms = np.linalg.norm(np.cumsum(steps, axis=0), axis=1)
         k = np.arange(1, len(steps) + 1)
         most = float(self.square) ** 0.5
-        last = max(float(len(steps)), 1.0, min(self.bound.hi, 4.0 * len(steps)) if self.bound is not None else 1.0)
+        last = max(
+            float(len(steps)),
+            1.0,
+            min(self.bound.hi, 4.0 * len(steps)) if self.bound is not None else 1.0,
+        )
         t = np.linspace(0, max(last, 2.0), 200)
         series = [
             Series("‖w‖ after k mistakes", k, norms, mark="points"),
@@ -244,7 +278,10 @@ class Learnt:
         varying = feature_columns(x)
         if len(varying) != 2:
             return draw_boundary(x, labels, self.run.weights(self.z), "perceptron")
-        series = [Series("+1" if s > 0 else "−1", *x[labels == s][:, varying].T, mark="points") for s in (1, -1)]
+        series = [
+            Series("+1" if s > 0 else "−1", *x[labels == s][:, varying].T, mark="points")
+            for s in (1, -1)
+        ]
         lines = {"perceptron": self.run.weights(self.z)}
         lines |= {} if self.best is None else {"largest margin": np.array(self.best.v, float)}
         for name, w in lines.items():
@@ -275,7 +312,9 @@ def _examples(bits: int) -> Examples:
     """XOR, and the threshold functions of a few bits."""
     about_xor, xor_numbers = _xor_claims()
     about_bits, table, counts = _threshold_counts(bits)
-    return Examples((*about_xor, *about_bits), (_draw_lifted_xor(),), (table,), xor_numbers | counts)
+    return Examples(
+        (*about_xor, *about_bits), (_draw_lifted_xor(),), (table,), xor_numbers | counts
+    )
 
 
 def _xor_claims() -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
@@ -287,11 +326,19 @@ def _xor_claims() -> tuple[tuple[Claim, ...], dict[str, Enclosure | float]]:
     assert found.multipliers is not None and theta is not None
     left = max(abs(v) for v in combination(z, found.multipliers))
     error = sum((p - Fraction(y)) ** 2 for p, y in zip(products(x, theta), XOR.tolist())) / 4
-    apart = max(abs(XOR_NETWORK(point)[0] - Fraction(y)) for point, y in zip(cube(2).tolist(), XOR.tolist()))
+    apart = max(
+        abs(XOR_NETWORK(point)[0] - Fraction(y)) for point, y in zip(cube(2).tolist(), XOR.tolist())
+    )
     claims = (
-        Identity("XOR: Σ uᵢzᵢ with u > 0, so that no line separates it", Enclosure.exact(left), ZERO),
+        Identity(
+            "XOR: Σ uᵢzᵢ with u > 0, so that no line separates it", Enclosure.exact(left), ZERO
+        ),
         AtMost("XOR: −least uᵢ", Enclosure.exact(-min(found.multipliers)), ZERO),
-        Identity("XOR: least mean square error of an affine function", Enclosure.exact(error), Enclosure.exact(0.25)),
+        Identity(
+            "XOR: least mean square error of an affine function",
+            Enclosure.exact(error),
+            Enclosure.exact(0.25),
+        ),
         Identity("XOR: r(x₁+x₂) − 2r(x₁+x₂−1), largest error", Enclosure.exact(apart), ZERO),
     )
     return claims, {"best affine MSE of XOR": Enclosure.exact(error)}
@@ -303,11 +350,23 @@ def _threshold_counts(bits: int) -> tuple[tuple[Claim, ...], Table, dict[str, En
     rows = []
     numbers = {}
     for n in range(1, bits + 1):
-        shown, left = (Enclosure.exact(len(f)) for f in (shown_by_weights(n), not_excluded_by_pairs(n)))
-        claims.append(Identity(f"threshold functions of {n} bit{'s' * (n > 1)}: by weights, by exclusion", shown, left))
+        shown, left = (
+            Enclosure.exact(len(f)) for f in (shown_by_weights(n), not_excluded_by_pairs(n))
+        )
+        claims.append(
+            Identity(
+                f"threshold functions of {n} bit{'s' * (n > 1)}: by weights, by exclusion",
+                shown,
+                left,
+            )
+        )
         rows.append((n, int(shown.hi), 2**2**n, shown.hi / 2**2**n))
         numbers[f"threshold functions of {n} bits"] = shown
-    return tuple(claims), Table("threshold functions", ("bits", "functions", "of", "part"), tuple(rows)), numbers
+    return (
+        tuple(claims),
+        Table("threshold functions", ("bits", "functions", "of", "part"), tuple(rows)),
+        numbers,
+    )
 
 
 def _draw_lifted_xor() -> Curves:

@@ -49,7 +49,9 @@ def perceptron(z: np.ndarray, budget: int = 10_000) -> Perceptron:
     """Pass over the rows in order, again and again, from w = 0, until a pass makes no mistake."""
     z = np.asarray(z, np.float64)
     if z.ndim != 2 or not z.size:
-        raise UsageError("The perceptron needs rows times labels, one per row.", got=f"shape {z.shape}")
+        raise UsageError(
+            "The perceptron needs rows times labels, one per row.", got=f"shape {z.shape}"
+        )
     counts = np.zeros(len(z), np.int64)
     w = np.zeros(z.shape[1])
     size = np.zeros(z.shape[1])
@@ -69,14 +71,21 @@ def perceptron(z: np.ndarray, budget: int = 10_000) -> Perceptron:
         if len(mistakes) == before:
             return Perceptron(tuple(mistakes), counts, done, True, False)
         earlier = seen.setdefault((w + 0.0).tobytes(), [])
-        if any(not any(combination(z, list(map(Fraction, (counts - c).tolist())))) for c in earlier):
+        if any(
+            not any(combination(z, list(map(Fraction, (counts - c).tolist())))) for c in earlier
+        ):
             return Perceptron(tuple(mistakes), counts, done, False, True)
         earlier.append(counts.copy())
     raise AssertionError("every pass but the last makes a mistake, and the budget counts them")
 
 
 def _wrong_side(
-    row: np.ndarray, z: np.ndarray, w: np.ndarray, size: np.ndarray, counts: np.ndarray, mistakes: int
+    row: np.ndarray,
+    z: np.ndarray,
+    w: np.ndarray,
+    size: np.ndarray,
+    counts: np.ndarray,
+    mistakes: int,
 ) -> bool:
     r"""$\langle z_i,w\rangle\le0$; in rationals where float64 cannot tell. `size` is $\sum_ic_i|z_i|$."""
     product = float(row @ w)

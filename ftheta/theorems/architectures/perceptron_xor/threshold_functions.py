@@ -47,4 +47,6 @@ def not_excluded_by_pairs(bits: int) -> np.ndarray:
 
 def _few(bits: int) -> None:
     if bits not in LARGEST_WEIGHT:
-        raise UsageError("Threshold functions are counted for a few bits.", got=bits, remedy=f"1 to {MOST_BITS}")
+        raise UsageError(
+            "Threshold functions are counted for a few bits.", got=bits, remedy=f"1 to {MOST_BITS}"
+        )

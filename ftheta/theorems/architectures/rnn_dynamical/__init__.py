@@ -65,7 +65,9 @@ def _cell_and_sequence(
 ) -> tuple[Cell, np.ndarray]:
     """The cell and the sequence that drives it: the user's, or a fixed random one."""
     rng = np.random.default_rng(0)
-    if isinstance(subject, Dataset):  # one sequence per row (T, d); of plain rows, the rows themselves in time
+    if isinstance(
+        subject, Dataset
+    ):  # one sequence per row (T, d); of plain rows, the rows themselves in time
         x = subject.x[0] if subject.x.ndim > 2 else subject.x
         xs = x.reshape(len(x), -1)[:LONGEST].astype(float)
         return Cell.random(rng, hidden, xs.shape[1], gain, sigma), xs
@@ -79,12 +81,18 @@ def _cell_and_sequence(
     r"$\|W\|\,\mathrm{Lip}\,\sigma<1$: every step brings two states closer",
     remedy="scale W down, or take an activation with a smaller slope",
 )
-def contracting(subject: Network | Dataset, *, hidden: int, gain: float, sigma: str, steps: int) -> Finding:
+def contracting(
+    subject: Network | Dataset, *, hidden: int, gain: float, sigma: str, steps: int
+) -> Finding:
     found, xs = _cell_and_sequence(subject, hidden, gain, sigma, steps)
     if found.contraction is not None:
         c = found.contraction
         return Finding.decide(
-            c.hi < 1, f"c = {c.hi:.6g}", "norms rounded outward, slopes by name", c, basis=Basis.EXACT
+            c.hi < 1,
+            f"c = {c.hi:.6g}",
+            "norms rounded outward, slopes by name",
+            c,
+            basis=Basis.EXACT,
         )
     J = found.jacobians(found.states(np.zeros(found.hidden), xs), xs)
     worst = max(float(np.linalg.norm(j, 2)) for j in J)
@@ -97,8 +105,17 @@ def contracting(subject: Network | Dataset, *, hidden: int, gain: float, sigma: 
     gist="A recurrent network applies one map again and again, so its gradients are products of Jacobians: they vanish "
     "and the past is forgotten if the map contracts, and explode if it expands.",
     see_also=("gradient-product-bound", "adjoint-method", "reverse-mode", "hopfield"),
-    same_for_all={"largest ‖∂h_T/∂h_(T−k)‖/c^k": "a maximum over lags that is attained at lag 0, where both are 1"},
-    sources=("murari-slides", "werbos1990", "hochreiter1998", "pascanu2013", "jaeger2001", "boyd1985"),
+    same_for_all={
+        "largest ‖∂h_T/∂h_(T−k)‖/c^k": "a maximum over lags that is attained at lag 0, where both are 1"
+    },
+    sources=(
+        "murari-slides",
+        "werbos1990",
+        "hochreiter1998",
+        "pascanu2013",
+        "jaeger2001",
+        "boyd1985",
+    ),
     assumes=(contracting,),
     on=contracting_cell,
     breaks_on=expanding_cell,
@@ -116,11 +133,16 @@ def rnn_dynamical(
     subject: Network | Dataset,
     rng: np.random.Generator,
     *,
-    hidden: Annotated[int, Knob(1, 64, "size of the state, of the built-in cell", "n", log=True, most=200)] = 16,
+    hidden: Annotated[
+        int, Knob(1, 64, "size of the state, of the built-in cell", "n", log=True, most=200)
+    ] = 16,
     gain: Annotated[float, Knob(0.1, 2.0, "norm of its W", "‖W‖", most=10)] = 0.9,
     sigma: Annotated[str, Knob(says="its activation", symbol="σ", choices=SMOOTH)] = "tanh",
     steps: Annotated[
-        int, Knob(5, 200, "steps in time, of the built-in sequence", "T", log=True, least=2, most=LONGEST)
+        int,
+        Knob(
+            5, 200, "steps in time, of the built-in sequence", "T", log=True, least=2, most=LONGEST
+        ),
     ] = 60,
 ) -> Evidence:
     r"""$h_{t+1}=\sigma(Wh_t+Ux_t+b)$, with the same weights at every time, is a dynamical system driven by $x$, and
@@ -150,7 +172,10 @@ def rnn_dynamical(
 
 def _examples() -> Examples:
     """Linear networks, in rationals; and the picture of one cell at several times."""
-    numbers = {f"0.9^{LAG}": Enclosure.exact(DECAY**LAG), f"1.1^{LAG}": Enclosure.exact(GROWTH**LAG)}
+    numbers = {
+        f"0.9^{LAG}": Enclosure.exact(DECAY**LAG),
+        f"1.1^{LAG}": Enclosure.exact(GROWTH**LAG),
+    }
     return Examples(linear_claims(), (_draw_unrolled(),), numbers=numbers)
 
 
@@ -199,7 +224,12 @@ class SequenceRun:
         off = float(np.abs(grad - steps).max())
         size = max(float(np.abs(grad).max()), 1e-300)
         return (
-            Identity("J_(T−1)⋯J_0 − ∂h_T/∂h_0 of the unrolled network", Enclosure.equal(gap), ZERO, atol=1e-10 * scale),
+            Identity(
+                "J_(T−1)⋯J_0 − ∂h_T/∂h_0 of the unrolled network",
+                Enclosure.equal(gap),
+                ZERO,
+                atol=1e-10 * scale,
+            ),
             Identity(
                 "back-propagation through time − gradient of the unrolled network, relative",
                 Enclosure.equal(off / size),
@@ -210,7 +240,9 @@ class SequenceRun:
 
     def fading_claims(self) -> tuple[Claim, ...]:
         """No step brings two states further apart, and both gradients and distances are below the powers of c."""
-        ratios = np.vectorize(worst_ratio)(self.distances[:, 1:], self.distances[:, :-1], self.rounding)
+        ratios = np.vectorize(worst_ratio)(
+            self.distances[:, 1:], self.distances[:, :-1], self.rounding
+        )
         pair, t = np.unravel_index(int(np.argmax(ratios)), ratios.shape)
         worst = float(ratios[pair, t])
         count = ratios.size
@@ -220,9 +252,13 @@ class SequenceRun:
             b = self.others[pair][t]
             again = enclose_number(self._growth, self.cell.params, a, b, self.xs[t])
             place = {"h": tuple(a.tolist()), "h′": tuple(b.tolist())}
-            witness = Witness(place, again, ONE, "the two steps taken again, in intervals rounded outward")
+            witness = Witness(
+                place, again, ONE, "the two steps taken again, in intervals rounded outward"
+            )
         seen = Enclosure.measured(worst, samples=count)
-        claims: tuple[Claim, ...] = (AtMost("largest growth of a distance in one step", seen, ONE, witness=witness),)
+        claims: tuple[Claim, ...] = (
+            AtMost("largest growth of a distance in one step", seen, ONE, witness=witness),
+        )
         c = self.cell.contraction
         if c is None:
             return claims
@@ -235,7 +271,12 @@ class SequenceRun:
         return (
             *claims,
             AtMost("largest ‖∂h_T/∂h_(T−k)‖/c^k", Enclosure.equal(faded), ONE),
-            AtMost(f"largest ‖h_t − h′_t‖/(c^t‖h_0 − h′_0‖), {granted}", Enclosure.equal(closer), ONE, atol=1e-9),
+            AtMost(
+                f"largest ‖h_t − h′_t‖/(c^t‖h_0 − h′_0‖), {granted}",
+                Enclosure.equal(closer),
+                ONE,
+                atol=1e-9,
+            ),
         )
 
     def _growth(self, params: Any, a: Any, b: Any, x: Any) -> Any:
@@ -251,26 +292,43 @@ class SequenceRun:
         c = self.cell.contraction
         if c is not None:
             bound = c.hi ** k.astype(float)
-            series.append(Series("cᵏ, c = ‖W‖ Lip σ", k[bound > 1e-18], bound[bound > 1e-18], "bound"))
-        return Curves("gradient against lag", Axis("lag k"), Axis("‖∂h(T)/∂h(T − k)‖", "log"), tuple(series))
+            series.append(
+                Series("cᵏ, c = ‖W‖ Lip σ", k[bound > 1e-18], bound[bound > 1e-18], "bound")
+            )
+        return Curves(
+            "gradient against lag", Axis("lag k"), Axis("‖∂h(T)/∂h(T − k)‖", "log"), tuple(series)
+        )
 
     def draw_distances(self) -> Curves:
         t = np.arange(self.distances.shape[1])
         d = self.distances
-        series = [Series(f"start {i + 1}", t[row > 1e-17], row[row > 1e-17]) for i, row in enumerate(d)]
+        series = [
+            Series(f"start {i + 1}", t[row > 1e-17], row[row > 1e-17]) for i, row in enumerate(d)
+        ]
         c = self.cell.contraction
         if c is not None:
             bound = c.hi ** t.astype(float) * d[:, 0].max()
-            series.append(Series("cᵗ times the distance at the start", t[bound > 1e-17], bound[bound > 1e-17], "bound"))
+            series.append(
+                Series(
+                    "cᵗ times the distance at the start",
+                    t[bound > 1e-17],
+                    bound[bound > 1e-17],
+                    "bound",
+                )
+            )
         title = "memory of the start: the same inputs, other starts"
         return Curves(title, Axis("step t"), Axis("distance of the states", "log"), tuple(series))
 
 
 def _draw_unrolled(steps: int = 4) -> Dag:
     """The same cell at every time: one weight matrix, many copies."""
-    states = [Vertex(f"h{t}", f"h_{t}", "σ(Wh + Ux + b)" if t else "start") for t in range(steps + 1)]
+    states = [
+        Vertex(f"h{t}", f"h_{t}", "σ(Wh + Ux + b)" if t else "start") for t in range(steps + 1)
+    ]
     inputs = [Vertex(f"x{t}", f"x_{t}") for t in range(steps)]
-    edges = [(f"h{t}", f"h{t + 1}") for t in range(steps)] + [(f"x{t}", f"h{t + 1}") for t in range(steps)]
+    edges = [(f"h{t}", f"h{t + 1}") for t in range(steps)] + [
+        (f"x{t}", f"h{t + 1}") for t in range(steps)
+    ]
     return Dag("unrolled in time, with shared weights", (*states, *inputs), tuple(edges))
 
 
@@ -289,11 +347,18 @@ def linear_claims(lag: int = LAG) -> tuple[Claim, ...]:
         h = [a + u * x for a, u in zip(_times(W, h), U)]
     for x in reversed(xs):
         total = [a + b * x for a, b in zip(total, _times(power, U))]
-        power = [[sum((row[k] * W[k][j] for k in range(2)), Fraction(0)) for j in range(2)] for row in power]
+        power = [
+            [sum((row[k] * W[k][j] for k in range(2)), Fraction(0)) for j in range(2)]
+            for row in power
+        ]
     total = [a + b for a, b in zip(total, _times(power, start))]
     off = max(abs(a - b) for a, b in zip(h, total))
     return (
-        Identity(f"∂h_{lag}/∂h_0 of h′ = 0.9h + x, and 0.9^{lag}", Enclosure.equal(slope), Enclosure.exact(DECAY**lag)),
+        Identity(
+            f"∂h_{lag}/∂h_0 of h′ = 0.9h + x, and 0.9^{lag}",
+            Enclosure.equal(slope),
+            Enclosure.exact(DECAY**lag),
+        ),
         Identity("linear network − (W^T h_0 + Σ W^(T−1−t) U x_t)", Enclosure.exact(off), ZERO),
         AtMost(
             f"ρ(W)^{lag} ≤ largest entry of W^{lag}, ρ = 1.1",

@@ -49,7 +49,9 @@ class Cell:
         return cls(net.apply, net.params, gives, takes - gives, net.description if listed else None)
 
     @classmethod
-    def random(cls, rng: np.random.Generator, hidden: int, inputs: int, gain: float, sigma: str = "tanh") -> "Cell":
+    def random(
+        cls, rng: np.random.Generator, hidden: int, inputs: int, gain: float, sigma: str = "tanh"
+    ) -> "Cell":
         r"""$h\mapsto\sigma(Wh+Ux+b)$ with a random orthogonal $W$ times `gain`."""
         layers = random_cell(rng, hidden, inputs, gain, sigma)
         return cls(layers.apply, layers.params, hidden, inputs, layers)
@@ -72,7 +74,9 @@ class Cell:
 
     def states(self, h: np.ndarray, xs: np.ndarray) -> np.ndarray:
         """h_0, …, h_T, driven by the rows of `xs`."""
-        return np.concatenate([h[None], np.asarray(call_compiled(self._unroll(), self.params, h, xs))])
+        return np.concatenate(
+            [h[None], np.asarray(call_compiled(self._unroll(), self.params, h, xs))]
+        )
 
     def _unroll(self) -> Callable[[Any, Any, Any], Any]:
         def run(params: Any, h: Any, xs: Any) -> Any:
@@ -96,7 +100,9 @@ class Cell:
         loss = lambda params: jnp.sum((self._unroll()(params, h, xs) - aims) ** 2) / 2
         return _flat(call_compiled(jax.grad(loss), self.params))
 
-    def through_time(self, states: np.ndarray, xs: np.ndarray, aims: np.ndarray, J: np.ndarray) -> np.ndarray:
+    def through_time(
+        self, states: np.ndarray, xs: np.ndarray, aims: np.ndarray, J: np.ndarray
+    ) -> np.ndarray:
         """The same by back-propagation through time: adjoints step by step, then one product per step."""
         delta = np.zeros_like(states[1:])
         now = np.zeros(self.hidden)
@@ -107,11 +113,15 @@ class Cell:
         def pull_back(params: Any, h: Any, x: Any, pull: Any) -> Any:
             return jax.vjp(lambda p: self.step(p, h, x), params)[1](pull)[0]
 
-        parts = call_compiled(jax.vmap(pull_back, (None, 0, 0, 0)), self.params, states[:-1], xs, delta)
+        parts = call_compiled(
+            jax.vmap(pull_back, (None, 0, 0, 0)), self.params, states[:-1], xs, delta
+        )
         return _flat(jax.tree.map(lambda leaf: np.asarray(leaf).sum(0), parts))
 
 
-def random_cell(rng: np.random.Generator, hidden: int, inputs: int, gain: float, sigma: str = "tanh") -> Description:
+def random_cell(
+    rng: np.random.Generator, hidden: int, inputs: int, gain: float, sigma: str = "tanh"
+) -> Description:
     r"""$h\mapsto\sigma(Wh+Ux+b)$ with a random orthogonal $W$ times `gain`, as one dense layer of $(h,x)$."""
     W = gain * np.linalg.qr(rng.normal(size=(hidden, hidden)))[0]
     U = rng.normal(size=(hidden, inputs)) / np.sqrt(max(1, inputs))

@@ -48,7 +48,9 @@ def images_of_discs(
     rng: np.random.Generator,
     *,
     side: Annotated[int, Knob(4, 32, "pixels on a side", "s", least=2, most=MOST_SIDE)] = 8,
-    images: Annotated[int, Knob(40, 500, "number of images", "n", log=True, least=1, most=MOST_IMAGES)] = 160,
+    images: Annotated[
+        int, Knob(40, 500, "number of images", "n", log=True, least=1, most=MOST_IMAGES)
+    ] = 160,
 ) -> Dataset:
     grid = np.arange(side) + 0.5
     centre = rng.uniform(0.25, 0.75, (2, images, 1, 1)) * side
@@ -65,7 +67,9 @@ def _square_images(data: Dataset) -> np.ndarray | None:
     """The images as (n, 1, side, side); flat rows of a square number of pixels are unfolded."""
     x = data.x[:MOST_IMAGES].astype(float)
     side = round(float(np.prod(x.shape[1:])) ** 0.5)
-    return x.reshape(len(x), 1, side, side) if side * side == x[0].size and side <= MOST_SIDE else None
+    return (
+        x.reshape(len(x), 1, side, side) if side * side == x[0].size and side <= MOST_SIDE else None
+    )
 
 
 def _images_of(net: Network, rng: np.random.Generator) -> np.ndarray:
@@ -90,7 +94,9 @@ def side_can_be_halved(subject: Network | Dataset, *, depth: int) -> Finding:
     x = _square_images(subject)
     if x is None:
         shape = subject.x.shape[1:]
-        return Finding.failed(f"rows of shape {shape} are no square images of at most {MOST_SIDE} pixels per side")
+        return Finding.failed(
+            f"rows of shape {shape} are no square images of at most {MOST_SIDE} pixels per side"
+        )
     rest = x.shape[-1] % 2**depth
     note = f"side {x.shape[-1]}, remainder {rest} modulo {2**depth}"
     return Finding.decide(rest == 0, note, "counted", Enclosure.exact(rest), basis=Basis.EXACT)
@@ -120,8 +126,12 @@ def unet(
     *,
     depth: Annotated[int, Knob(1, 4, "poolings by 2", "n")] = 1,
     channels: Annotated[int, Knob(2, 16, "channels at the top", "c", log=True, most=32)] = 4,
-    noise: Annotated[float, Knob(0.05, 1, "deviation of the noise", "σ", log=True, least=1e-3, most=10)] = 0.3,
-    steps: Annotated[int, Knob(20, 2000, "training steps", "T", log=True, least=1, most=5000)] = 120,
+    noise: Annotated[
+        float, Knob(0.05, 1, "deviation of the noise", "σ", log=True, least=1e-3, most=10)
+    ] = 0.3,
+    steps: Annotated[
+        int, Knob(20, 2000, "training steps", "T", log=True, least=1, most=5000)
+    ] = 120,
 ) -> Evidence:
     r"""A U-Net pools $n$ times by 2 and goes up again, with concatenating skips between equal sizes. With two unpadded
     $3\times3$ convolutions per level it takes sides $s\equiv-4\pmod{2^n}$ and makes of them
@@ -137,12 +147,19 @@ def unet(
 
 
 def _train_small_unet(
-    images: np.ndarray, depth: int, channels: int, noise: float, steps: int, rng: np.random.Generator
+    images: np.ndarray,
+    depth: int,
+    channels: int,
+    noise: float,
+    steps: int,
+    rng: np.random.Generator,
 ) -> Evidence:
     """`images` have shape (n, 1, side, side)."""
     examples = partial(_examples, depth)
     side = images.shape[-1]
-    if side % 2**depth:  # every pooling drops a last row and column of an odd side, and going up does not bring it back
+    if (
+        side % 2**depth
+    ):  # every pooling drops a last row and column of an odd side, and going up does not bring it back
         left = Identity(SIDES, Enclosure.exact((side >> depth << depth) - side), ZERO)
         summary = f"a side of {side} cannot be halved {depth} times"
         return Evidence((left,), summary=summary, examples=examples)
@@ -155,12 +172,21 @@ def _train_small_unet(
     figure = _draw_the_u(stack, depth, channels)
     if len(images) < 8:
         return Evidence(
-            kept, (figure,), numbers, (stack.table(),), summary="sizes alone: nothing was trained", examples=examples
+            kept,
+            (figure,),
+            numbers,
+            (stack.table(),),
+            summary="sizes alone: nothing was trained",
+            examples=examples,
         )
     found = train_denoiser(stack.apply, stack.initial(rng), images, noise, steps, rng)
     before, after = (float(e.mean()) for e in found.errors)
     numbers |= {"error of the noisy images": before, "error of the denoised images": after}
-    table = Table("error on held-out images", ("images", "mean square error"), (("noisy", before), ("denoised", after)))
+    table = Table(
+        "error on held-out images",
+        ("images", "mean square error"),
+        (("noisy", before), ("denoised", after)),
+    )
     return Evidence(
         (*kept, _denoising_claim(found)),
         (figure, _draw_images(found), _draw_losses(found.losses, noise)),
@@ -177,18 +203,28 @@ def _train_own_network(
     """Of a network from images to images of their shape: its skips, and the noise it takes away, as it is and trained
     on from there."""
     joins = skips_of(net.apply, net.params, net.input_shape)
-    after = jax.eval_shape(net.apply, net.params, jax.ShapeDtypeStruct(net.input_shape, np.float64)).shape
+    after = jax.eval_shape(
+        net.apply, net.params, jax.ShapeDtypeStruct(net.input_shape, np.float64)
+    ).shape
     kept = Identity(SIDES, Enclosure.exact(after[-1] - net.input_shape[-1]), ZERO)
     found = train_denoiser(net.apply, net.params, images, noise, steps, rng)
-    as_it_is = float(((apply_to_images(net.apply, net.params, found.noisy) - found.clean) ** 2).mean())
+    as_it_is = float(
+        ((apply_to_images(net.apply, net.params, found.noisy) - found.clean) ** 2).mean()
+    )
     before, trained = (float(e.mean()) for e in found.errors)
     rows = (("noisy", before), ("the network as it is", as_it_is), ("trained on", trained))
-    sizes = tuple((node.name, " + ".join("×".join(map(str, s.shape)) for s in node.inputs)) for node in joins)
+    sizes = tuple(
+        (node.name, " + ".join("×".join(map(str, s.shape)) for s in node.inputs)) for node in joins
+    )
     return Evidence(
         (kept, _denoising_claim(found)),
         (_draw_images(found), _draw_losses(found.losses, noise)),
         {"parameters": Enclosure.exact(net.parameters), "skips": Enclosure.exact(len(joins))}
-        | {"error of the noisy images": before, "error as it is": as_it_is, "error of the denoised images": trained},
+        | {
+            "error of the noisy images": before,
+            "error as it is": as_it_is,
+            "error of the denoised images": trained,
+        },
         (
             Table("error on held-out images", ("images", "mean square error"), rows),
             Table("skips", ("", "joins"), sizes),
@@ -205,9 +241,19 @@ def _examples(depth: int) -> Examples:
     sides = [s for s in range(13 * 2**depth, 60 * 2**depth) if s % 2**depth == valid_rest(depth)]
     off = max(abs(unpadded_side(s, depth) - formula_side(s, depth)) for s in sides)
     claims = (
-        Identity("572 through the layers of the published U-Net", Enclosure.exact(out), Enclosure.exact(388)),
-        Identity("572 by the rule, level by level", Enclosure.exact(unpadded_side(572, 4)), Enclosure.exact(388)),
-        Identity(f"rule − (s − 12·2ⁿ + 8), {len(sides)} sides, n = {depth}", Enclosure.exact(off), ZERO),
+        Identity(
+            "572 through the layers of the published U-Net",
+            Enclosure.exact(out),
+            Enclosure.exact(388),
+        ),
+        Identity(
+            "572 by the rule, level by level",
+            Enclosure.exact(unpadded_side(572, 4)),
+            Enclosure.exact(388),
+        ),
+        Identity(
+            f"rule − (s − 12·2ⁿ + 8), {len(sides)} sides, n = {depth}", Enclosure.exact(off), ZERO
+        ),
     )
     numbers = {
         "side 572 becomes": Enclosure.exact(out),
@@ -245,14 +291,18 @@ def _draw_images(found: Denoised) -> Heatmap:
     picture = np.vstack(rows)
     extent = (0.0, float(picture.shape[1]), 0.0, float(picture.shape[0]))
     title = "clean (top), noisy, denoised (bottom)"
-    return Heatmap(title, Axis("pixel"), Axis("pixel"), np.clip(picture[::-1], -0.5, 1.5), extent, "value")
+    return Heatmap(
+        title, Axis("pixel"), Axis("pixel"), np.clip(picture[::-1], -0.5, 1.5), extent, "value"
+    )
 
 
 def _draw_the_u(stack: Stack, depth: int, channels: int) -> Dag:
     """The figure that gives it its name: down on the left, up on the right, skips across."""
     side = stack.input_shape[-1]
     note = lambda level: f"{channels << level} × {side >> level}²"
-    down = [Vertex(f"d{k}", f"level {k}" if k < depth else "bottom", note(k)) for k in range(depth + 1)]
+    down = [
+        Vertex(f"d{k}", f"level {k}" if k < depth else "bottom", note(k)) for k in range(depth + 1)
+    ]
     up = [Vertex(f"u{k}", f"level {k}", note(k)) for k in reversed(range(depth))]
     chain = [v.id for v in (*down, *up)]
     edges = [*pairwise(chain), *((f"d{k}", f"u{k}") for k in range(depth))]
@@ -268,6 +318,10 @@ def _draw_losses(losses: np.ndarray, noise: float) -> Curves:
     k = np.arange(1, len(losses) + 1)
     width = 20
     smooth = np.convolve(losses, np.ones(width) / width, "valid") if len(losses) > width else losses
-    level = Series("error of the noisy image, σ²", (1, len(losses)), (noise**2, noise**2), "reference")
+    level = Series(
+        "error of the noisy image, σ²", (1, len(losses)), (noise**2, noise**2), "reference"
+    )
     series = (Series("training, mean of 20 steps", k[-len(smooth) :], smooth), level)
-    return Curves("training of the denoiser", Axis("step"), Axis("mean square error", "log"), series)
+    return Curves(
+        "training of the denoiser", Axis("step"), Axis("mean square error", "log"), series
+    )

@@ -29,7 +29,9 @@ class Denoised:
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean square errors, image by image, of the noisy ones and of the denoised ones."""
         axes = (1, 2, 3)
-        return ((self.noisy - self.clean) ** 2).mean(axes), ((self.found - self.clean) ** 2).mean(axes)
+        return ((self.noisy - self.clean) ** 2).mean(axes), ((self.found - self.clean) ** 2).mean(
+            axes
+        )
 
 
 def train_denoiser(
@@ -72,7 +74,9 @@ def skips_of(apply: Apply, params: Any, shape: tuple[int, ...]) -> tuple[Node, .
     """The nodes that put images of one size side by side: concatenations along the channels."""
     with jax.enable_x64(True):
         graph = trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))
-    return tuple(node for node in graph.nodes if node.primitive == "concatenate" and _square_beside(node))
+    return tuple(
+        node for node in graph.nodes if node.primitive == "concatenate" and _square_beside(node)
+    )
 
 
 def _square_beside(node: Node) -> bool:

@@ -22,7 +22,11 @@ def padded_unet(side: int, depth: int, channels: int, skips: bool = True) -> Sta
     inner = _double(channels << depth)
     for level in reversed(range(depth)):
         way = (Pool(kernel=2, stride=2), *inner, UpConv(channels << level))
-        inner = (*_double(channels << level), *((Skip(way),) if skips else way), *_double(channels << level))
+        inner = (
+            *_double(channels << level),
+            *((Skip(way),) if skips else way),
+            *_double(channels << level),
+        )
     return Stack(f"U-Net of depth {depth}", (*inner, Conv(kernel=1, channels=1)), (1, side, side))
 
 
@@ -73,7 +77,10 @@ def formula_side(side: int, depth: int) -> int:
 
 def identity_weights(stack: Stack) -> list[Any]:
     """Weights that carry r(x) and r(−x) through the convolutions of the top level and over its skip, and join them."""
-    params = [{name: np.zeros(leaf.shape) for name, leaf in own.items() if name != "main"} for own in stack.arrays]
+    params = [
+        {name: np.zeros(leaf.shape) for name, leaf in own.items() if name != "main"}
+        for own in stack.arrays
+    ]
     skip = next(k for k, layer in enumerate(stack.layers) if isinstance(layer, Skip))
     params[skip] = _zeros(stack.arrays[skip])
     convolutions = [k for k, layer in enumerate(stack.layers) if isinstance(layer, Conv)]

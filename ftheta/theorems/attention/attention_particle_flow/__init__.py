@@ -47,11 +47,17 @@ Tokens = Measure | Network
 def uniform_tokens(
     rng: np.random.Generator,
     *,
-    tokens: Annotated[int, Knob(2, 1000, "number of tokens", "n", log=True, most=clouds.MOST_TOKENS)] = 32,
+    tokens: Annotated[
+        int, Knob(2, 1000, "number of tokens", "n", log=True, most=clouds.MOST_TOKENS)
+    ] = 32,
     dimension: Annotated[int, Knob(2, 64, "dimension of a token", "d", log=True, most=256)] = 3,
-    start: Annotated[str, Knob(says="where the tokens start", symbol="x₀", choices=clouds.STARTS)] = "uniform",
+    start: Annotated[
+        str, Knob(says="where the tokens start", symbol="x₀", choices=clouds.STARTS)
+    ] = "uniform",
 ) -> Measure:
-    return Measure.empirical(f"{tokens} tokens, {start}", clouds.start(start, rng, tokens, dimension))
+    return Measure.empirical(
+        f"{tokens} tokens, {start}", clouds.start(start, rng, tokens, dimension)
+    )
 
 
 def tokens_off_the_sphere(rng: np.random.Generator) -> Measure:
@@ -65,14 +71,21 @@ def layer_of(net: Network) -> AttentionLayer | str:
     return "its graph cannot be laid out" if found is None else read_layer(found, net.input_shape)
 
 
-@hypothesis("$Q=K=V=I$: tokens attract", remedy="let the attraction be 1; with V = −I tokens repel and energy falls")
+@hypothesis(
+    "$Q=K=V=I$: tokens attract",
+    remedy="let the attraction be 1; with V = −I tokens repel and energy falls",
+)
 def identity_matrices(cloud: Tokens, *, attraction: float) -> Finding:
     if not isinstance(cloud, Network):
-        return Finding.decide(attraction == 1, f"V = {attraction:g}·I", "a knob", Enclosure.exact(attraction))
+        return Finding.decide(
+            attraction == 1, f"V = {attraction:g}·I", "a knob", Enclosure.exact(attraction)
+        )
     layer = layer_of(cloud)
     if isinstance(layer, str):
         return Finding.failed(layer)
-    return Finding.assumed(f"{len(layer.heads)} heads read off the network: energy and meeting are not claimed")
+    return Finding.assumed(
+        f"{len(layer.heads)} heads read off the network: energy and meeting are not claimed"
+    )
 
 
 @hypothesis(
@@ -85,11 +98,16 @@ def known_to_meet(cloud: Tokens, *, beta: float, kind: str) -> Finding:
     x = tokens_of(cloud).atoms
     d = x.shape[1]
     if clouds.hemisphere(x) is not None:
-        return Finding.proved("all tokens lie in an open hemisphere", "a direction has positive products, in rationals")
+        return Finding.proved(
+            "all tokens lie in an open hemisphere",
+            "a direction has positive products, in rationals",
+        )
     if d >= 3 and kind == UNNORMALISED:
         return Finding.assumed(f"d = {d}: almost every start, for every β ≥ 0 (USA)")
     if d >= 3:
-        return Finding.assumed(f"d = {d}: almost every start, proved for small and for large β (SA)")
+        return Finding.assumed(
+            f"d = {d}: almost every start, proved for small and for large β (SA)"
+        )
     note = f"d = {d}, β = {beta:g}, no open hemisphere holds all tokens: known for d = 2 and β ≤ 1 alone"
     return Finding.assumed(note) if d == 2 and beta <= 1 else Finding.failed(note)
 
@@ -99,7 +117,14 @@ def known_to_meet(cloud: Tokens, *, beta: float, kind: str) -> Finding:
 
 @theorem(
     title="Tokens are particles that cluster",
-    sources=("peyre-slides", "murari-slides", "peyre-notes", "geshkovski2025", "geshkovski2023", "criscitiello2024"),
+    sources=(
+        "peyre-slides",
+        "murari-slides",
+        "peyre-notes",
+        "geshkovski2025",
+        "geshkovski2023",
+        "criscitiello2024",
+    ),
     assumes=(tokens_on_the_sphere, identity_matrices, known_to_meet),
     adapters=(Adapter(Dataset, tokens_of),),
     on=uniform_tokens,
@@ -116,16 +141,27 @@ def known_to_meet(cloud: Tokens, *, beta: float, kind: str) -> Finding:
     $K$. With steps $\frac1k$ the layers follow the flow up to time $\sum_k\frac1k\approx\log K$, not 1.""",
     gist="Through the layers of a transformer tokens attract one another, form clusters and in the end collapse to a "
     "single point, which explains why very deep attention loses information.",
-    see_also=("clustering-closed-forms", "self-attention", "mean-field-attention", "neural-ode-limit"),
+    see_also=(
+        "clustering-closed-forms",
+        "self-attention",
+        "mean-field-attention",
+        "neural-ode-limit",
+    ),
     audited=False,
 )
 def attention_particle_flow(
     cloud: Tokens,
     rng: np.random.Generator,
     *,
-    beta: Annotated[float, Knob(0, 25, "inverse temperature of the attention", "β", most=100)] = 1.0,
-    time: Annotated[float, Knob(1, 100, "depth until which tokens are followed", "t", log=True, least=0.01)] = 15.0,
-    kind: Annotated[str, Knob(says="softmax (SA) or unnormalised (USA)", symbol="Z", choices=KINDS)] = SOFTMAX,
+    beta: Annotated[
+        float, Knob(0, 25, "inverse temperature of the attention", "β", most=100)
+    ] = 1.0,
+    time: Annotated[
+        float, Knob(1, 100, "depth until which tokens are followed", "t", log=True, least=0.01)
+    ] = 15.0,
+    kind: Annotated[
+        str, Knob(says="softmax (SA) or unnormalised (USA)", symbol="Z", choices=KINDS)
+    ] = SOFTMAX,
     attraction: Annotated[float, Knob(-1, 1, "V = v·I: 1 attracts, −1 repels", "v")] = 1.0,
 ) -> Evidence:
     r"""On the sphere let $\dot x_i=P_{x_i}^\perp\frac1{Z_i}\sum_je^{\beta\langle x_i,x_j\rangle}x_j$ with $Z_i=\sum_j
@@ -182,7 +218,9 @@ def _meeting_claims(flow: TokenFlow) -> tuple[Claim, ...]:
     spreads = flow.course.spreads
     times = flow.course.times
     values = tuple(Enclosure.equal(float(s)) for s in spreads[-4:])
-    met = Converges("1 − least cosine", Enclosure.exact(0), values, tuple(map(float, times[-4:])), 1e-3)
+    met = Converges(
+        "1 − least cosine", Enclosure.exact(0), values, tuple(map(float, times[-4:])), 1e-3
+    )
     return (met, *_rate_claims(flow), *_hemisphere_claims(flow))
 
 
@@ -194,7 +232,9 @@ def _rate_claims(flow: TokenFlow) -> tuple[Claim, ...]:
     limit = 2 * (np.exp(flow.beta) if flow.kind == UNNORMALISED else 1.0)
     values = tuple(Enclosure.equal(float(r)) for r in rates)
     what = "rate at which 1 − least cosine falls"
-    return (Converges(what, _float(limit), values, tuple(map(float, range(len(rates)))), 0.05 * limit),)
+    return (
+        Converges(what, _float(limit), values, tuple(map(float, range(len(rates)))), 0.05 * limit),
+    )
 
 
 def _hemisphere_claims(flow: TokenFlow) -> tuple[Claim, ...]:
@@ -204,7 +244,14 @@ def _hemisphere_claims(flow: TokenFlow) -> tuple[Claim, ...]:
         return ()
     least = (flow.course.units @ w).min(1)
     fall = Enclosure.measured(float(-np.diff(least).min()), samples=len(least))
-    return (AtMost("largest fall of min⟨w, x_i⟩ in the hemisphere of w", fall, Enclosure.exact(0), atol=NEAR),)
+    return (
+        AtMost(
+            "largest fall of min⟨w, x_i⟩ in the hemisphere of w",
+            fall,
+            Enclosure.exact(0),
+            atol=NEAR,
+        ),
+    )
 
 
 def _depth_claims(flow: TokenFlow) -> tuple[Claim, ...]:
@@ -238,9 +285,18 @@ def _layer_evidence(net: Network, beta: float, kind: str, until: float) -> Evide
     met = float(course.spreads[-1])
     return Evidence(
         (
-            Identity("the network and the matrices read off it", gap, Enclosure.exact(0), atol=FITS),
-            AtMost("how far tokens leave the sphere", Enclosure.equal(off), Enclosure.exact(0), atol=NEAR),
-            *observed_order("distance of K layers to the flow", 1, DEPTHS, flow.layer_errors(DEPTHS)),
+            Identity(
+                "the network and the matrices read off it", gap, Enclosure.exact(0), atol=FITS
+            ),
+            AtMost(
+                "how far tokens leave the sphere",
+                Enclosure.equal(off),
+                Enclosure.exact(0),
+                atol=NEAR,
+            ),
+            *observed_order(
+                "distance of K layers to the flow", 1, DEPTHS, flow.layer_errors(DEPTHS)
+            ),
         ),
         (draw_tokens(course), draw_clusters(course)),
         {
@@ -264,7 +320,11 @@ def _examples(beta: float, kind: str, on_a_line: np.ndarray, in_the_plane: np.nd
     line = follow_rescaled(on_a_line, 1.0, times)
     plane = follow_rescaled(in_the_plane, 1.0, times)
     near = int((plane.to_corners() < 0.01).sum())
-    places = Table("tokens of the plane at the end", ("near a vertex of the hull", "of"), ((near, len(in_the_plane)),))
+    places = Table(
+        "tokens of the plane at the end",
+        ("near a vertex of the hull", "of"),
+        ((near, len(in_the_plane)),),
+    )
     cosine = _orthonormal_cosine(beta, kind)
     return Examples(
         claims=(_claim_orthonormal(cosine, beta, kind), *_leader_claims(line, plane)),

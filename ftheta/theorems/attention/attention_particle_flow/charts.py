@@ -18,7 +18,11 @@ FRAMES = 121
 def draw_flow(flow: TokenFlow) -> tuple[Chart, ...]:
     """The tokens on their ways, the number of clusters and the energy."""
     energy = draw_curves(
-        "the energy grows", flow.course.times, x="time t", y="energy", measured={"energy": flow.energies}
+        "the energy grows",
+        flow.course.times,
+        x="time t",
+        y="energy",
+        measured={"energy": flow.energies},
     )
     return draw_tokens(flow.course), draw_clusters(flow.course), energy
 
@@ -26,7 +30,9 @@ def draw_flow(flow: TokenFlow) -> tuple[Chart, ...]:
 def draw_clusters(course: Course) -> Curves:
     """The number of clusters against time."""
     count = Series("clusters", course.times[1:], course.clusters[1:], mark="step")
-    return Curves("clusters against time", Axis("time t", "log"), Axis("number of clusters", "log"), (count,))
+    return Curves(
+        "clusters against time", Axis("time t", "log"), Axis("number of clusters", "log"), (count,)
+    )
 
 
 def draw_tokens(course: Course) -> Motion:
@@ -41,7 +47,18 @@ def draw_tokens(course: Course) -> Motion:
     places = {2: "on the circle", 3: "on the sphere"}
     where = places.get(d, f"in the main plane of {d} dimensions")
     lines: Any = _globe(plane)
-    return Motion(f"tokens {where}", Axis(), Axis(), np.round(times, 4), x, y, groups, depths, lines, alike=True)
+    return Motion(
+        f"tokens {where}",
+        Axis(),
+        Axis(),
+        np.round(times, 4),
+        x,
+        y,
+        groups,
+        depths,
+        lines,
+        alike=True,
+    )
 
 
 def _group(course: Course) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -111,5 +128,12 @@ def draw_leaders(line: Rescaled, plane: Rescaled) -> tuple[Chart, ...]:
     rows = Axis("token looked at, from left to right"), Axis("token")
     return (
         Heatmap("without layer norm, d = 1: attention becomes Boolean", *rows, A, where, "weight"),
-        Points("without layer norm, d = 2: to the corners", Axis("e^(−t) x₁"), Axis("e^(−t) x₂"), xs, ys, groups),
+        Points(
+            "without layer norm, d = 2: to the corners",
+            Axis("e^(−t) x₁"),
+            Axis("e^(−t) x₂"),
+            xs,
+            ys,
+            groups,
+        ),
     )

@@ -139,7 +139,9 @@ def energy(x: np.ndarray, beta: float) -> float:
     if beta > 0.01:  # below, 1 would be taken from nearly 1
         return float(np.exp(beta) * pulls(x, beta)[1].mean() / len(x) - 1) / (2 * beta)
     cosines = (x[a : a + BLOCK] @ x.T for a in range(0, len(x), BLOCK))
-    return sum(float((np.expm1(beta * c) / beta if beta else c).sum()) for c in cosines) / (2 * len(x) ** 2)
+    return sum(float((np.expm1(beta * c) / beta if beta else c).sum()) for c in cosines) / (
+        2 * len(x) ** 2
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +176,9 @@ class Course:
         longest: dict[int, float] = {}
         for count, lasts in zip(self.clusters[:-1], np.diff(self.times)):
             longest[int(count)] = longest.get(int(count), 0.0) + float(lasts)
-        several = {count: lasts for count, lasts in longest.items() if 1 < count < self.states.shape[1]}
+        several = {
+            count: lasts for count, lasts in longest.items() if 1 < count < self.states.shape[1]
+        }
         return max(several.items(), key=lambda item: item[1], default=(1, 0.0))
 
     def decay(self) -> np.ndarray:
@@ -227,7 +231,9 @@ class TokenFlow:
     def course(self) -> Course:
         T = self.until
         frames = 41 if len(self.x) < 300 else 16
-        times = np.unique(np.concatenate([np.linspace(0, T, frames), np.geomspace(T / 1000, T, frames)]))
+        times = np.unique(
+            np.concatenate([np.linspace(0, T, frames), np.geomspace(T / 1000, T, frames)])
+        )
         return follow(self.x, self.field, times)
 
     @cached_property
@@ -252,7 +258,9 @@ def apply_layers(x: np.ndarray, field: Field, steps: np.ndarray) -> np.ndarray:
     return x
 
 
-def cluster_labels(x: np.ndarray, alike: float = ALIKE, block: int = 1024) -> tuple[int, np.ndarray]:
+def cluster_labels(
+    x: np.ndarray, alike: float = ALIKE, block: int = 1024
+) -> tuple[int, np.ndarray]:
     """How many connected sets of tokens with cosines above 1 − `alike` there are, and which each token is in."""
     rows = []
     columns = []
@@ -262,7 +270,9 @@ def cluster_labels(x: np.ndarray, alike: float = ALIKE, block: int = 1024) -> tu
         columns.append(j)
     i = np.concatenate(rows)
     j = np.concatenate(columns)
-    count, labels = connected_components(csr_array((np.ones(len(i), bool), (i, j)), (len(x), len(x))), directed=False)
+    count, labels = connected_components(
+        csr_array((np.ones(len(i), bool), (i, j)), (len(x), len(x))), directed=False
+    )
     return int(count), labels
 
 

@@ -39,7 +39,11 @@ class Rescaled:
     def supports(self) -> np.ndarray:
         """How far the hull reaches in some directions, at every time (rows)."""
         d = self.z.shape[2]
-        U = np.stack([np.cos(ANGLES), np.sin(ANGLES)]) if d == 2 else np.concatenate([np.eye(d), -np.eye(d)], 1)
+        U = (
+            np.stack([np.cos(ANGLES), np.sin(ANGLES)])
+            if d == 2
+            else np.concatenate([np.eye(d), -np.eye(d)], 1)
+        )
         return (self.z @ U).max(1)
 
     def corners(self) -> np.ndarray:

@@ -44,12 +44,18 @@ def read_layer(attention: Attention, shape: tuple[int, ...]) -> AttentionLayer |
     draw = lambda: rng.normal(size=(n, d)) / np.sqrt(d)
     first, ((A, _, _),) = run(draw())
     if A.shape[1:] != (n, n) or len(A) > MOST_HEADS or first.size != n * d:
-        return f"weights of shape {A.shape} and {first.size} results for {n} tokens of dimension {d}"
+        return (
+            f"weights of shape {A.shape} and {first.size} results for {n} tokens of dimension {d}"
+        )
     if (A == 0).any():
         return "a mask hides tokens from one another"
     unknowns = max(d * (d + 1) / (n - 1), d * (len(A) + 1) + 1) / n
     found = _fit(run, [draw() for _ in range(int(3 * unknowns) + 4)], [draw() for _ in range(3)])
-    return found if found.gap <= FITS else f"it is no single layer of attention: {found.gap:.2g} off what was read"
+    return (
+        found
+        if found.gap <= FITS
+        else f"it is no single layer of attention: {found.gap:.2g} off what was read"
+    )
 
 
 def _fit(run: Run, inputs: list[np.ndarray], others: list[np.ndarray]) -> AttentionLayer:

@@ -16,7 +16,9 @@ from ftheta.particles.tokens.sphere import UNNORMALISED
 BITS = 512  # a layer may widen the balls by some factor
 
 
-def energy_rates(x: np.ndarray, beta: float, kind: str, attraction: float) -> tuple[Enclosure, Enclosure]:
+def energy_rates(
+    x: np.ndarray, beta: float, kind: str, attraction: float
+) -> tuple[Enclosure, Enclosure]:
     r"""$\dot E$ and $\sum_iz_i|\dot x_i|^2/n^2$ at the tokens `x`, in intervals rounded outward."""
     n = len(x)
 

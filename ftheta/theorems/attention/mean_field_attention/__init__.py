@@ -52,8 +52,12 @@ NEIGHBOUR = 0.9  # the second flow starts from this share of the covariance, its
 def gaussian_tokens(
     rng: np.random.Generator,
     *,
-    bumps: Annotated[int, Knob(1, 4, "Gaussians in the cloud; the theorem is about one", "k", most=16)] = 1,
-    variance: Annotated[float, Knob(0.01, 2, "variance of the cloud in every direction", "s₀", log=True)] = 0.25,
+    bumps: Annotated[
+        int, Knob(1, 4, "Gaussians in the cloud; the theorem is about one", "k", most=16)
+    ] = 1,
+    variance: Annotated[
+        float, Knob(0.01, 2, "variance of the cloud in every direction", "s₀", log=True)
+    ] = 0.25,
     offset: Annotated[float, Knob(0, 2, "distance of the mean from 0", "|m|")] = 0.0,
     dimension: Annotated[int, Knob(1, 3, "dimension of a token", "d")] = 2,
 ) -> Measure:
@@ -81,7 +85,9 @@ def cloud_of(tokens: Measure) -> Cloud:
         return Cloud.mixture(tokens.atoms, tokens.weights, tokens.spread)
     if tokens.atoms.shape[1] > WIDEST:
         got = f"tokens of dimension {tokens.atoms.shape[1]}"
-        raise SubjectError(f"Tokens of at most {WIDEST} numbers are needed.", where=tokens.name, got=got)
+        raise SubjectError(
+            f"Tokens of at most {WIDEST} numbers are needed.", where=tokens.name, got=got
+        )
     return Cloud.surrogate(tokens.atoms)
 
 
@@ -97,7 +103,9 @@ def check_normality(rows: np.ndarray) -> Finding:
     return Finding.sampled(note, known) if p >= SIGNIFICANT else Finding.failed(note, known)
 
 
-@hypothesis(r"$\mu=\mathcal N(m,\Sigma)$", remedy="give one atom with a spread, or tokens that look normal")
+@hypothesis(
+    r"$\mu=\mathcal N(m,\Sigma)$", remedy="give one atom with a spread, or tokens that look normal"
+)
 def gaussian(tokens: Measure) -> Finding:
     if is_sample(tokens):
         return check_normality(tokens.atoms)
@@ -113,7 +121,11 @@ def before_blow_up(tokens: Measure, *, time: float, stretch: float, turn: float)
     end = matrices(cloud, stretch, turn).blow_up(cloud.law, 1.05 * time)
     seen = f"blows up at t = {end:.4g}" if np.isfinite(end) else "stays bounded"
     note = f"the covariance {seen}, solved numerically; required: 5 % after t = {time:g}"
-    return Finding.failed(note) if end <= 1.05 * time else Finding.sampled(note, Enclosure.at_least(end))
+    return (
+        Finding.failed(note)
+        if end <= 1.05 * time
+        else Finding.sampled(note, Enclosure.at_least(end))
+    )
 
 
 @theorem(
@@ -138,9 +150,15 @@ def mean_field_attention(
     tokens: Measure,
     rng: np.random.Generator,
     *,
-    time: Annotated[float, Knob(0.1, 2, "depth at which the cloud is looked at", "t", least=1e-4, most=20)] = 1.0,
-    stretch: Annotated[float, Knob(-1, 1, "V stretches the last direction by this, the first by 1", "v")] = 1.0,
-    turn: Annotated[float, Knob(0, 180, "KᵀQ turns the first two directions by this many degrees", "φ")] = 0.0,
+    time: Annotated[
+        float, Knob(0.1, 2, "depth at which the cloud is looked at", "t", least=1e-4, most=20)
+    ] = 1.0,
+    stretch: Annotated[
+        float, Knob(-1, 1, "V stretches the last direction by this, the first by 1", "v")
+    ] = 1.0,
+    turn: Annotated[
+        float, Knob(0, 180, "KᵀQ turns the first two directions by this many degrees", "φ")
+    ] = 0.0,
 ) -> Evidence:
     r"""Let $\Gamma_\mu(x)=\int e^{\langle Qx,Ky\rangle}Vy\,d\mu(y)\big/\int e^{\langle Qx,Ky\rangle}d\mu(y)$ move
     tokens by $\partial_t\mu+\mathrm{div}(\mu\Gamma_\mu)=0$. Empirical measures recover attention, within $O(n^{-1/2})$.
@@ -179,7 +197,10 @@ class GaussianFlow:
     def points(self) -> np.ndarray:
         """Where attention is looked at: the mean, and one deviation from it along each direction."""
         return np.concatenate(
-            [self.law.mean[None], self.law.mean + np.sqrt(self.law.largest) * np.eye(self.law.dimension)]
+            [
+                self.law.mean[None],
+                self.law.mean + np.sqrt(self.law.largest) * np.eye(self.law.dimension),
+            ]
         )
 
     @cached_property
@@ -212,7 +233,9 @@ def _recheck(flow: GaussianFlow, i: int, entry: int) -> Witness:
     by = (flow.attention.M, flow.attention.V)
     met = enclose_entry(of_points, flow.cloud.nodes, flow.cloud.weights, x, *by, entry=entry)
     told = enclose_entry(of_gaussian, flow.law.mean, flow.law.covariance, x, *by, entry=entry)
-    return Witness({"x": tuple(map(float, x))}, met, told, "both at this point, in intervals rounded outward")
+    return Witness(
+        {"x": tuple(map(float, x))}, met, told, "both at this point, in intervals rounded outward"
+    )
 
 
 def _draw_claims(flow: GaussianFlow, rng: np.random.Generator) -> tuple[tuple[Claim, ...], Chart]:
@@ -228,7 +251,9 @@ def _draw_claims(flow: GaussianFlow, rng: np.random.Generator) -> tuple[tuple[Cl
         draws = (flow.law.draw(rng, n) for _ in range(REPEATS))
         gaps = [flow.attention.of_points(z, np.full(n, 1 / n), x[None]) - truth for z in draws]
         errors.append(float(np.sqrt(np.mean([(gap**2).sum() for gap in gaps]))))
-    zero = Identity(f"mean of e^⟨Mx, y⟩(Vy − Γ(x)) over {len(y):,} draws", found, Enclosure.exact(0))
+    zero = Identity(
+        f"mean of e^⟨Mx, y⟩(Vy − Γ(x)) over {len(y):,} draws", found, Enclosure.exact(0)
+    )
     chart = draw_curves(
         "attention over n draws tends to that of the measure",
         SIZES,
@@ -260,11 +285,16 @@ def _particle_claims(flow: GaussianFlow, rng: np.random.Generator) -> tuple[Clai
     for n in CLOUDS:
         y = flow.law.draw(rng, n)
         w = np.full(n, 1 / n)
-        values.append(_float(np.trace(moments(flow.attention.particles(y, w, until, 1e-5), w).covariance)))
+        values.append(
+            _float(np.trace(moments(flow.attention.particles(y, w, until, 1e-5), w).covariance))
+        )
     grown = last.largest / flow.law.largest  # a relative error of the start grows at most so
     within = 5 * np.sqrt(2 / CLOUDS[-1]) * max(1.0, grown) * trace
     what = f"trace of the covariance of n random particles at t = {until:.4g}"
-    return (*claims, Converges(what, _float(trace), tuple(values), tuple(map(float, CLOUDS)), within))
+    return (
+        *claims,
+        Converges(what, _float(trace), tuple(values), tuple(map(float, CLOUDS)), within),
+    )
 
 
 def _scalar_variance(flow: GaussianFlow) -> tuple[float, float]:
@@ -272,7 +302,9 @@ def _scalar_variance(flow: GaussianFlow) -> tuple[float, float]:
     first = flow.law.largest
     one = Attention(np.eye(1), np.eye(1))
     t = min(flow.time, 0.9 / (2 * first))
-    return t, one.gaussians(Gaussian(np.zeros(1), first * np.eye(1)), np.array([0.0, t]))[-1].largest
+    return t, one.gaussians(Gaussian(np.zeros(1), first * np.eye(1)), np.array([0.0, t]))[
+        -1
+    ].largest
 
 
 def _examples(flow: GaussianFlow) -> Examples:
@@ -280,13 +312,18 @@ def _examples(flow: GaussianFlow) -> Examples:
     first = flow.law.largest
     t, solved = _scalar_variance(flow)
     what = f"variance at t = {t:.4g} of the scalar equation and s₀/(1 − 2s₀t)"
-    numbers = {"s(t) of the scalar equation": solved, "blow-up of the scalar equation": 1 / (2 * first)}
+    numbers = {
+        "s(t) of the scalar equation": solved,
+        "blow-up of the scalar equation": 1 / (2 * first),
+    }
     return Examples((Identity(what, _float(solved), _float(scalar(first, t))),), numbers=numbers)
 
 
 def _transport_claim(flow: GaussianFlow) -> tuple[AtMost, Chart]:
     r"""$W_2(\mu_t,\nu_t)\le W_2(\mu_0,\nu_0)e^{\int L}$ for a second Gaussian that starts near."""
-    near = Gaussian(flow.law.mean + 0.1 * np.sqrt(flow.law.largest), NEIGHBOUR * flow.law.covariance)
+    near = Gaussian(
+        flow.law.mean + 0.1 * np.sqrt(flow.law.largest), NEIGHBOUR * flow.law.covariance
+    )
     times = np.linspace(0, flow.time, TIMES)
     others = flow.attention.gaussians(near, times)
     apart = np.array([wasserstein(a, b) for a, b in zip(flow.course, others)])
@@ -295,8 +332,16 @@ def _transport_claim(flow: GaussianFlow) -> tuple[AtMost, Chart]:
     steps = np.maximum(rates[1:], rates[:-1]) * np.diff(times[: len(rates)])
     bound = apart[0] * np.exp(np.concatenate([[0.0], np.cumsum(steps)]))
     k = int((apart / bound)[1:].argmax()) + 1
-    series = (Series("bound", times[: len(bound)], bound, "bound"), Series("W₂", times[: len(apart)], apart))
-    chart = Curves("two clouds drift apart no faster than the bound", Axis("time t"), Axis("W₂(μ, ν)", "log"), series)
+    series = (
+        Series("bound", times[: len(bound)], bound, "bound"),
+        Series("W₂", times[: len(apart)], apart),
+    )
+    chart = Curves(
+        "two clouds drift apart no faster than the bound",
+        Axis("time t"),
+        Axis("W₂(μ, ν)", "log"),
+        series,
+    )
     return AtMost("W₂(μ_t, ν_t)", _float(apart[k]), _float(bound[k])), chart
 
 
@@ -305,7 +350,12 @@ def _draw_ellipses(flow: GaussianFlow) -> Chart:
     if flow.law.dimension == 1:
         times = np.linspace(0, flow.time, TIMES)[: len(flow.course)]
         spread = [np.sqrt(law.largest) for law in flow.course]
-        return Curves("the cloud spreads", Axis("time t"), Axis("standard deviation"), (Series("√s", times, spread),))
+        return Curves(
+            "the cloud spreads",
+            Axis("time t"),
+            Axis("standard deviation"),
+            (Series("√s", times, spread),),
+        )
     turn = np.linspace(0, 2 * np.pi, 73)
     circle = np.stack([np.cos(turn), np.sin(turn)], 1)
     series = []

@@ -22,7 +22,11 @@ class Cloud:
     def mixture(cls, atoms: np.ndarray, weights: np.ndarray, spread: float) -> "Cloud":
         """Bumps of one width: a Gauss–Hermite rule for each, up to three dimensions."""
         d = atoms.shape[1]
-        parts = [hermite(atom, spread * np.eye(d)) for atom in atoms] if d in ORDERS and spread > 0 else []
+        parts = (
+            [hermite(atom, spread * np.eye(d)) for atom in atoms]
+            if d in ORDERS and spread > 0
+            else []
+        )
         if not parts:
             return cls(atoms, weights, moments(atoms, weights))
         nodes = np.concatenate([p[0] for p in parts])
@@ -34,8 +38,14 @@ class Cloud:
         """The Gaussian with the mean and the covariance of data stands for them."""
         law = moments(rows, np.full(len(rows), 1 / len(rows)))
         if law.largest <= 0:
-            raise SubjectError("Tokens that are all equal have no Gaussian.", remedy="give tokens that differ")
-        nodes, weights = law.quadrature() if law.dimension in ORDERS else (rows, np.full(len(rows), 1 / len(rows)))
+            raise SubjectError(
+                "Tokens that are all equal have no Gaussian.", remedy="give tokens that differ"
+            )
+        nodes, weights = (
+            law.quadrature()
+            if law.dimension in ORDERS
+            else (rows, np.full(len(rows), 1 / len(rows)))
+        )
         return cls(nodes, weights, law)
 
 

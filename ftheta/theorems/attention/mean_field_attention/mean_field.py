@@ -48,7 +48,9 @@ def hermite(mean: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray
     d = len(mean)
     t, w = np.polynomial.hermite_e.hermegauss(ORDERS[d])
     grid = np.stack(np.meshgrid(*[t] * d, indexing="ij"), -1).reshape(-1, d)
-    weights = np.prod(np.stack(np.meshgrid(*[w / w.sum()] * d, indexing="ij"), -1).reshape(-1, d), 1)
+    weights = np.prod(
+        np.stack(np.meshgrid(*[w / w.sum()] * d, indexing="ij"), -1).reshape(-1, d), 1
+    )
     return mean + grid @ scale, weights
 
 
@@ -94,7 +96,9 @@ class Attention:
         moved = law.mean + 2 * law.covariance @ b
         centre = along @ (self.V @ moved - self.of_gaussian(law, x[None])[0])
         turned = self.V.T @ along
-        return float(np.exp(b @ law.covariance @ b) * (centre**2 + turned @ law.covariance @ turned))
+        return float(
+            np.exp(b @ law.covariance @ b) * (centre**2 + turned @ law.covariance @ turned)
+        )
 
     # -- flows ---------------------------------------------------------------------------------------
 
@@ -126,12 +130,20 @@ class Attention:
 
         left.terminal = True  # type: ignore[attr-defined]
         start = np.concatenate([law.mean, law.covariance.ravel()])
-        return solve_ivp(right, (0.0, until), start, "DOP853", times, events=left, rtol=RTOL, atol=1e-12)
+        return solve_ivp(
+            right, (0.0, until), start, "DOP853", times, events=left, rtol=RTOL, atol=1e-12
+        )
 
-    def particles(self, y: np.ndarray, weights: np.ndarray, until: float, rtol: float = 1e-8) -> np.ndarray:
+    def particles(
+        self, y: np.ndarray, weights: np.ndarray, until: float, rtol: float = 1e-8
+    ) -> np.ndarray:
         """The atoms of a discrete measure at that time, each moved by Γ of all."""
         right = lambda _, z: self.of_points(z.reshape(y.shape), weights, z.reshape(y.shape)).ravel()
-        return solve_ivp(right, (0.0, until), y.ravel(), "RK45", rtol=rtol, atol=1e-10).y[:, -1].reshape(y.shape)
+        return (
+            solve_ivp(right, (0.0, until), y.ravel(), "RK45", rtol=rtol, atol=1e-10)
+            .y[:, -1]
+            .reshape(y.shape)
+        )
 
 
 def moments(y: np.ndarray, weights: np.ndarray) -> Gaussian:
@@ -153,7 +165,9 @@ def wasserstein(a: Gaussian, b: Gaussian) -> float:
     return float(np.sqrt(gaussian_distance(a.mean, a.covariance, b.mean, b.covariance)))
 
 
-def stability_rates(attention: Attention, ones: list[Gaussian], others: list[Gaussian]) -> Iterator[float]:
+def stability_rates(
+    attention: Attention, ones: list[Gaussian], others: list[Gaussian]
+) -> Iterator[float]:
     r"""$L$ with $\frac d{dt}W_2\le LW_2$ along two flows: with $\lambda,\lambda'$ the largest variances,
     $L=\|V\|\big(1+\|M\|(\lambda+(\sqrt\lambda+\sqrt{\lambda'})\sqrt{|m'|^2+\operatorname{tr}\Sigma'})\big)$, or
     with both exchanged.

@@ -50,16 +50,26 @@ def layer(
     return Network(f"{kind} attention, {heads} heads", KINDS[kind], params, (tokens, dimension))
 
 
-@hypothesis("tokens are averaged with weights that depend on them", remedy="give a network with attention in it")
+@hypothesis(
+    "tokens are averaged with weights that depend on them",
+    remedy="give a network with attention in it",
+)
 def attention_layers(net: Network) -> Finding:
     found = attention_of(net)
     if found is None or not found.heads:
-        return Finding.failed("its graph cannot be laid out" if found is None else "its graph has no such average")
+        return Finding.failed(
+            "its graph cannot be laid out" if found is None else "its graph has no such average"
+        )
     note = f"{len(found.heads)} such product{'s' * (len(found.heads) != 1)} among {len(found.graph.nodes):,} nodes"
-    return Finding.proved(note, "products of two values that depend on the tokens, read off the graph")
+    return Finding.proved(
+        note, "products of two values that depend on the tokens, read off the graph"
+    )
 
 
-@hypothesis(r"the weights are $\operatorname{softmax}_j(s_{ij})$", remedy="divide e^s by its sum over the keys")
+@hypothesis(
+    r"the weights are $\operatorname{softmax}_j(s_{ij})$",
+    remedy="divide e^s by its sum over the keys",
+)
 def softmax_weights(net: Network) -> Finding:
     found = attention_of(net)
     heads = found.heads if found else ()
@@ -88,14 +98,21 @@ def softmax_weights(net: Network) -> Finding:
     $1/\sqrt{d_k}$ is left out. The weight of $x_j$ for $x_i$ is $e^{\langle Qx_i,Kx_j\rangle/\sqrt{d_k}}$.""",
     gist="Every head of a transformer replaces each token by a weighted average of the others, so it ignores their "
     "order unless told it, and yet it can be arbitrarily sensitive to its input.",
-    see_also=("transformer-block", "attention-particle-flow", "mean-field-attention", "lipschitz-bounds"),
+    see_also=(
+        "transformer-block",
+        "attention-particle-flow",
+        "mean-field-attention",
+        "lipschitz-bounds",
+    ),
 )
 def self_attention(
     net: Network,
     rng: np.random.Generator,
     *,
     inputs: Annotated[int, Knob(1, 64, "inputs that are looked at", "m", log=True, most=1024)] = 4,
-    radius: Annotated[float, Knob(0.1, 100, "size of the tokens 0, R, −R", "R", log=True, least=0, most=1e4)] = 3.0,
+    radius: Annotated[
+        float, Knob(0.1, 100, "size of the tokens 0, R, −R", "R", log=True, least=0, most=1e4)
+    ] = 3.0,
 ) -> Evidence:
     r"""$y_i=\sum_h\sum_jA^h_{ij}V_hx_j$ with $A^h_{ij}=e^{\langle Q_hx_i,K_hx_j\rangle/\sqrt{d_k}}\big/\sum_l
     e^{\langle Q_hx_i,K_hx_l\rangle/\sqrt{d_k}}$ is equivariant to permutations of the tokens; the rows of $A^h$ are
@@ -157,7 +174,9 @@ def row_claim(heads: HeadsAtInputs) -> Claim:
 
 def weight_claim(heads: HeadsAtInputs) -> Claim:
     """No weight is negative."""
-    return AtMost("minus the smallest weight", _sample(heads, -heads.smallest_weight()), Enclosure.exact(0))
+    return AtMost(
+        "minus the smallest weight", _sample(heads, -heads.smallest_weight()), Enclosure.exact(0)
+    )
 
 
 def hull_claim(heads: HeadsAtInputs, rng: np.random.Generator) -> Claim:
@@ -193,7 +212,9 @@ def _sample(heads: HeadsAtInputs, value: float) -> Enclosure:
     return Enclosure.measured(value, samples=len(heads.inputs))
 
 
-def _examples(radius: float, tokens: np.ndarray, kernel: np.ndarray, signal: np.ndarray) -> Examples:
+def _examples(
+    radius: float, tokens: np.ndarray, kernel: np.ndarray, signal: np.ndarray
+) -> Examples:
     r"""Scalar tokens: equal scores give the mean; $\pm1\mapsto\pm\tanh1$; at $(0,R,-R)$,
     $\partial y_1/\partial x_1=\frac{2R^2+1}3$. Weights by position alone are a convolution."""
     mean, pair, slope = scalar_results(tokens, radius)
@@ -201,10 +222,24 @@ def _examples(radius: float, tokens: np.ndarray, kernel: np.ndarray, signal: np.
     equal = Enclosure.equal
     return Examples(
         (
-            Identity("Q = K = 0: the result and the mean", equal(mean), equal(float(tokens.mean())), atol=NEAR),
+            Identity(
+                "Q = K = 0: the result and the mean",
+                equal(mean),
+                equal(float(tokens.mean())),
+                atol=NEAR,
+            ),
             Identity("tokens ±1: the result and tanh 1", equal(pair), equal(float(np.tanh(1)))),
-            Identity("tokens 0, R, −R: ∂y₁/∂x₁ and (2R² + 1)/3", equal(slope), equal((2 * radius**2 + 1) / 3)),
-            Identity("convolution and attention by position alone", equal(gap), Enclosure.exact(0), atol=NEAR),
+            Identity(
+                "tokens 0, R, −R: ∂y₁/∂x₁ and (2R² + 1)/3",
+                equal(slope),
+                equal((2 * radius**2 + 1) / 3),
+            ),
+            Identity(
+                "convolution and attention by position alone",
+                equal(gap),
+                Enclosure.exact(0),
+                atol=NEAR,
+            ),
         ),
         numbers={"tokens 0, R, −R: slope": slope_of_three(radius)},
     )
@@ -222,7 +257,10 @@ def _draw_messages(A: np.ndarray) -> Dag:
     """Attention as message passing: every token sends to every token, with the heaviest message named."""
     n = min(8, *A.shape)
     tokens = [Vertex(f"x{j}", f"x{j + 1}") for j in range(n)]
-    results = [Vertex(f"y{i}", f"y{i + 1}", f"{A[i].max():.0%} from x{A[i].argmax() + 1}") for i in range(n)]
+    results = [
+        Vertex(f"y{i}", f"y{i + 1}", f"{A[i].max():.0%} from x{A[i].argmax() + 1}")
+        for i in range(n)
+    ]
     edges = tuple((f"x{j}", f"y{i}") for i in range(n) for j in range(n) if A[i, j] > 0)
     return Dag("attention is message passing on the complete graph", (*tokens, *results), edges)
 
@@ -240,11 +278,22 @@ def _draw_steepness(heads: HeadsAtInputs) -> Curves:
 
 
 def _products_table(heads: HeadsAtInputs) -> Table:
-    columns = ("product", "heads", "queries", "keys", "masked", "largest weight", "entropy / log n", "where")
+    columns = (
+        "product",
+        "heads",
+        "queries",
+        "keys",
+        "masked",
+        "largest weight",
+        "entropy / log n",
+        "where",
+    )
     rows = []
     for p, (A, _, _) in enumerate(heads.seen[0]):
         entropy = -(A * np.log(np.where(A > 0, A, 1.0))).sum(-1).mean() / np.log(max(2, A.shape[2]))
         source = heads.attention.heads[p].node.source
         where = "imported" if IMPORTERS in source else source
-        rows.append((p + 1, *A.shape, f"{(A == 0).mean():.0%}", float(A.max()), float(entropy), where))
+        rows.append(
+            (p + 1, *A.shape, f"{(A == 0).mean():.0%}", float(A.max()), float(entropy), where)
+        )
     return Table("attention at the first input", columns, tuple(rows))

@@ -6,7 +6,12 @@ import jax
 import numpy as np
 
 from ftheta.graph.compiling import call_compiled
-from ftheta.networks.operators.attention import Projections, cyclic_convolution_as_attention, jacobian, self_attention
+from ftheta.networks.operators.attention import (
+    Projections,
+    cyclic_convolution_as_attention,
+    jacobian,
+    self_attention,
+)
 
 
 def scalar_results(tokens: np.ndarray, radius: float) -> tuple[float, float, float]:
@@ -31,7 +36,9 @@ def scalar_results(tokens: np.ndarray, radius: float) -> tuple[float, float, flo
 def slope_of_three(radius: float) -> float:
     r"""$\partial y_1/\partial x_1$ at $(0,R,-R)$ with $Q=K=V=1$, by the closed form of the Jacobian."""
     one = np.ones((1, 1, 1))
-    return float(jacobian(Projections(one, one, one), np.array([[0.0], [radius], [-radius]]))[0, 0, 0, 0])
+    return float(
+        jacobian(Projections(one, one, one), np.array([[0.0], [radius], [-radius]]))[0, 0, 0, 0]
+    )
 
 
 def convolution_gap(kernel: np.ndarray, signal: np.ndarray) -> float:

@@ -66,7 +66,9 @@ class HeadsAtInputs:
         worst = WeightRow(0, 0, 0, 0, 1.0)
         for i, products in enumerate(self.seen):
             for p, (A, _, _) in enumerate(products):
-                sums = np.nan_to_num(np.where((A == 0).all(-1), 1.0, A.sum(-1)), nan=np.inf, posinf=np.inf)
+                sums = np.nan_to_num(
+                    np.where((A == 0).all(-1), 1.0, A.sum(-1)), nan=np.inf, posinf=np.inf
+                )
                 head, query = np.unravel_index(int(np.abs(sums - 1).argmax()), sums.shape)
                 total = float(sums[head, query])
                 if abs(total - 1) > abs(worst.total - 1):
@@ -114,7 +116,9 @@ class HeadsAtInputs:
         """How many tokens go in and come out along the last axis but one; 0 where they do not."""
         before = self.net.input_shape
         after = self.net.output_shape
-        return before[-2] if len(before) > 1 and len(after) > 1 and before[-2] == after[-2] > 1 else 0
+        return (
+            before[-2] if len(before) > 1 and len(after) > 1 and before[-2] == after[-2] > 1 else 0
+        )
 
     @cached_property
     def order(self) -> str:
@@ -124,7 +128,11 @@ class HeadsAtInputs:
         same = np.broadcast_to(self.inputs[0][..., :1, :], self.inputs[0].shape)
         out = self.attention.run(same)[0]
         gap = float(np.abs(out - out[..., :1, :]).max() / (np.abs(out).max() + TINY))
-        return f"positions: equal tokens get results that differ by {gap:.2g} of the largest" if gap > NEAR else ""
+        return (
+            f"positions: equal tokens get results that differ by {gap:.2g} of the largest"
+            if gap > NEAR
+            else ""
+        )
 
     def equivariance_defect(self, rng: np.random.Generator) -> float:
         r"""$\max|f(Px)-Pf(x)|$ over the inputs, relative to the largest result, for a random permutation of each."""
@@ -151,7 +159,11 @@ class HeadsAtInputs:
     def jacobian_gap(self) -> float | None:
         """Of a layer whose matrices are known: how far its Jacobian by differentiation is from the closed form."""
         found = self._slopes[1]
-        if not isinstance(self.net.params, Projections) or self.net.apply is not self_attention or found is None:
+        if (
+            not isinstance(self.net.params, Projections)
+            or self.net.apply is not self_attention
+            or found is None
+        ):
             return None
         closed = jacobian(self.net.params, self.inputs[0])
         return float(np.abs(found.reshape(closed.shape) - closed).max() / np.abs(closed).max())
@@ -167,14 +179,18 @@ def jacobian_norms(net: Any, xs: np.ndarray) -> tuple[np.ndarray, np.ndarray | N
     outputs = int(np.prod(net.output_shape))
     if outputs * flat.shape[1] <= FORMED:
         differentiate = jax.jacfwd if flat.shape[1] <= outputs else jax.jacrev
-        jacobians = np.asarray(call_compiled(lambda rows: jax.lax.map(differentiate(one), rows), flat))
+        jacobians = np.asarray(
+            call_compiled(lambda rows: jax.lax.map(differentiate(one), rows), flat)
+        )
         return np.linalg.norm(jacobians, 2, axis=(1, 2)), jacobians[-1]
 
     def power(x: Any) -> Any:
         _, forward = jax.linearize(one, x)
         _, backward = jax.vjp(one, x)
         unit = lambda v: v / jnp.linalg.norm(v)
-        v = jax.lax.fori_loop(0, 30, lambda _, v: unit(backward(forward(v))[0]), unit(jnp.ones_like(x) + jnp.cos(x)))
+        v = jax.lax.fori_loop(
+            0, 30, lambda _, v: unit(backward(forward(v))[0]), unit(jnp.ones_like(x) + jnp.cos(x))
+        )
         return jnp.linalg.norm(forward(v))
 
     return np.asarray(call_compiled(lambda rows: jax.lax.map(power, rows), flat)), None

@@ -48,13 +48,24 @@ exact = Enclosure.exact
 @hypothesis(r"the scores of token $i$ for $j>i$ are $-\infty$", remedy="turn the mask on: --causal")
 def later_tokens_masked(data: Dataset, *, causal: bool) -> Finding:
     return Finding.decide(
-        causal, "by the mask" if causal else "every token sees all others", "a knob", basis=Basis.EXACT
+        causal,
+        "by the mask" if causal else "every token sees all others",
+        "a knob",
+        basis=Basis.EXACT,
     )
 
 
 @theorem(
     title="The transformer block",
-    sources=("peyre-slides", "murari-slides", "peyre-notes", "vaswani2017", "radford2018", "ba2016", "sennrich2016"),
+    sources=(
+        "peyre-slides",
+        "murari-slides",
+        "peyre-notes",
+        "vaswani2017",
+        "radford2018",
+        "ba2016",
+        "sennrich2016",
+    ),
     assumes=(longer_than_the_context, later_tokens_masked),
     on=poem,
     unbreakable="""No text breaks it: the mask is a knob. The preset `broken on purpose` takes it away; forced, it is
@@ -71,7 +82,12 @@ def later_tokens_masked(data: Dataset, *, causal: bool) -> Finding:
     $\sqrt d$ times less. The verse in Peyré's slides begins "Demain, dès l'aube".""",
     gist="A transformer block is attention and a small network, each added to its input; a causal mask keeps every "
     "prediction from seeing later tokens, which is what lets one train on all positions of a text at once.",
-    see_also=("self-attention", "transformer-block-optimisers", "attention-particle-flow", "depth-conventions"),
+    see_also=(
+        "self-attention",
+        "transformer-block-optimisers",
+        "attention-particle-flow",
+        "depth-conventions",
+    ),
 )
 def transformer_block(
     data: Dataset,
@@ -79,12 +95,16 @@ def transformer_block(
     *,
     merges: Annotated[int, Knob(0, 200, "BPE merges", "m", most=2000)] = 60,
     context: Annotated[int, Knob(8, 64, "context length", "n", log=True, least=2, most=256)] = 16,
-    width: Annotated[int, Knob(8, 128, "embedding dimension", "d", log=True, least=4, most=512)] = 32,
+    width: Annotated[
+        int, Knob(8, 128, "embedding dimension", "d", log=True, least=4, most=512)
+    ] = 32,
     heads: Annotated[int, Knob(1, 8, "heads; they divide the width", "h", most=64)] = 4,
     layers: Annotated[int, Knob(1, 6, "blocks", "L", most=24)] = 2,
     causal: Annotated[bool, Knob(says="no token sees a later one", symbol="mask")] = True,
     steps: Annotated[int, Knob(10, 1000, "training steps", "K", log=True, least=1, most=4000)] = 40,
-    temperature: Annotated[float, Knob(0, 2, "sampling temperature; 0 takes the most probable token", "T")] = 0.5,
+    temperature: Annotated[
+        float, Knob(0, 2, "sampling temperature; 0 takes the most probable token", "T")
+    ] = 0.5,
 ) -> Evidence:
     r"""Text becomes tokens, these vectors with positions; a block is $x\mapsto x+\mathrm{MHA}(\mathrm{LN}x)$, then
     $x\mapsto x+\mathrm{MLP}(\mathrm{LN}x)$ with $\mathrm{LN}x=\frac{x-\bar x}{\mathrm{std}(x)}$ (times gain, plus
@@ -124,7 +144,11 @@ def count_claims(model: TextModel) -> tuple[Claim, ...]:
     of_a_block = exact(_count_numbers(model.params["blocks"]) // g.layers)
     return (
         Identity("parameters of a block and 12d² + 13d", of_a_block, exact(block_parameters(d))),
-        Identity("parameters and (V + n)d + L(12d² + 13d) + 2d", exact(_count_numbers(model.params)), exact(whole)),
+        Identity(
+            "parameters and (V + n)d + L(12d² + 13d) + 2d",
+            exact(_count_numbers(model.params)),
+            exact(whole),
+        ),
     )
 
 
@@ -170,7 +194,9 @@ def causality_claim(model: TextModel) -> Claim:
     worst = int(np.argmax(found))
     witness = _recheck_leak(model, int(places[worst])) if found[worst] > NEAR else None
     change = Enclosure.measured(found[worst], samples=len(places))
-    return Identity("change of scores when later tokens change", change, exact(0), witness, atol=NEAR)
+    return Identity(
+        "change of scores when later tokens change", change, exact(0), witness, atol=NEAR
+    )
 
 
 def _replace_later(model: TextModel, k: int) -> np.ndarray:
@@ -186,7 +212,9 @@ def _recheck_leak(model: TextModel, k: int) -> Witness:
         return jnp.max(jnp.abs(model.gpt.apply(params, one) - model.gpt.apply(params, other))[:k])
 
     again = enclose_number(change, model.params, model.x[0], _replace_later(model, k))
-    return Witness({"first token that changes": float(k)}, again, exact(0), "both stretches, in intervals")
+    return Witness(
+        {"first token that changes": float(k)}, again, exact(0), "both stretches, in intervals"
+    )
 
 
 # -- training ----------------------------------------------------------------------------------------------
@@ -207,7 +235,9 @@ def _measured_loss(trained: TrainedModel) -> Enclosure:
 
 
 def _examples(vectors: np.ndarray) -> Examples:
-    large = (GPT1.vocabulary + GPT1.context) * GPT1.width + GPT1.layers * block_parameters(GPT1.width)
+    large = (GPT1.vocabulary + GPT1.context) * GPT1.width + GPT1.layers * block_parameters(
+        GPT1.width
+    )
     what = "parameters of GPT-1, layer by layer, and (V + n)d + L(12d² + 13d)"
     counted = Identity(what, exact(gpt1().parameters), exact(large))
     numbers = {"block at d = 768": exact(block_parameters(768)), "GPT-1": exact(GPT1.parameters)}
@@ -269,7 +299,11 @@ def _draw_pipeline(model: TextModel) -> Dag:
         Vertex("embedding", "embedding", f"{g.vocabulary} × {g.width}"),
         Vertex("positions", "positions", f"{g.context} × {g.width}"),
         Vertex("sum", "+"),
-        Vertex("attention", f"x + MHA(LN x), ×{g.layers}", f"{g.heads} heads" + (", causal" if g.causal else "")),
+        Vertex(
+            "attention",
+            f"x + MHA(LN x), ×{g.layers}",
+            f"{g.heads} heads" + (", causal" if g.causal else ""),
+        ),
         Vertex("mlp", f"x + MLP(LN x), ×{g.layers}", f"{g.width}–{4 * g.width}–{g.width}"),
         Vertex("scores", "scores", f"{g.vocabulary} of the next token"),
     )

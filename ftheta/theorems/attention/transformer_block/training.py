@@ -44,7 +44,9 @@ class TrainedModel:
 
     def sample(self, rng: np.random.Generator, temperature: float) -> str:
         """The first tokens of the text and what the model says comes after them."""
-        tokens = self.model.gpt.sample(self.wide_params, self.model.x[0][:PROMPT], SAID, rng, temperature)
+        tokens = self.model.gpt.sample(
+            self.wide_params, self.model.x[0][:PROMPT], SAID, rng, temperature
+        )
         return self.model.tokeniser.decode(tokens)
 
 

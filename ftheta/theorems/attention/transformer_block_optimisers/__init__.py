@@ -26,7 +26,10 @@ from ftheta.theorems.observations import ADAM, STATUS, Observed
 from .optimiser_race import GRIDS, Race
 
 
-@hypothesis("small transformers and short runs stand for large and long ones", remedy="none: evidence, not a theorem")
+@hypothesis(
+    "small transformers and short runs stand for large and long ones",
+    remedy="none: evidence, not a theorem",
+)
 def the_proxy_stands(data: Dataset, *, steps: int, seeds: int) -> Finding:
     return Finding.assumed(f"one short text, {steps} steps, {seeds} seeds")
 
@@ -40,7 +43,14 @@ def the_proxy_stands(data: Dataset, *, steps: int, seeds: int) -> Finding:
     presets={
         "textbook": {},
         "pieces of words": {"merges": 60, "width": 16},
-        "two blocks, longer": {"layers": 2, "width": 32, "heads": 4, "context": 16, "steps": 60, "seeds": 3},
+        "two blocks, longer": {
+            "layers": 2,
+            "width": 32,
+            "heads": 4,
+            "context": 16,
+            "steps": 60,
+            "seeds": 3,
+        },
     },
     gist="Adam trains transformers faster than gradient descent and nobody knows why; here both race on a small "
     "transformer, each at its best step size, so that the effect itself can be seen and varied.",
@@ -55,7 +65,9 @@ def transformer_block_optimisers(
     width: Annotated[int, Knob(8, 64, "embedding dimension", "d", log=True, least=4, most=128)] = 8,
     heads: Annotated[int, Knob(1, 8, "heads; they divide the width", "h", most=16)] = 2,
     layers: Annotated[int, Knob(1, 4, "blocks", "L", most=8)] = 1,
-    rows: Annotated[int, Knob(4, 64, "stretches of the text, all seen at every step", "N", log=True, most=256)] = 6,
+    rows: Annotated[
+        int, Knob(4, 64, "stretches of the text, all seen at every step", "N", log=True, most=256)
+    ] = 6,
     steps: Annotated[int, Knob(20, 200, "training steps", "K", log=True, least=2, most=1000)] = 24,
     seeds: Annotated[int, Knob(2, 8, "starts of every rule with every step", "S", most=32)] = 5,
 ) -> Evidence:
@@ -64,7 +76,9 @@ def transformer_block_optimisers(
     small transformer learns a text by each rule, from the same starts, with every step of a grid; $e_s$ is the loss of
     Adam at its best step less that of gradient descent at its own, for start $s$, expected $\mathbb E\,e_s<0$. All rows
     are seen at every step: noise of batches plays no part. Its status is evidence, not theorem."""
-    model = TextModel.build(text_of(data), merges, rng, context=context, width=width, heads=heads, layers=layers)
+    model = TextModel.build(
+        text_of(data), merges, rng, context=context, width=width, heads=heads, layers=layers
+    )
     chosen = np.linspace(0, len(model.x) - 1, min(rows, len(model.x))).astype(int)
     race = Race.run(model.gpt, model.x[chosen], model.y[chosen], steps, seeds, rng)
     return race_evidence(race, model.gpt.parameters, model.gpt.vocabulary)
@@ -88,7 +102,9 @@ def race_evidence(race: Race, parameters: int, vocabulary: int) -> Evidence:
         ends = race.ends(rule)
         if np.isfinite(ends).all():
             numbers[f"loss of {rule}"] = Enclosure.measured(float(ends.mean()), samples=seeds)
-    effects = [f"{o.what} {o.effects.mean():.3g} in {o.agree:.0%} of the seeds" for o in observations]
+    effects = [
+        f"{o.what} {o.effects.mean():.3g} in {o.agree:.0%} of the seeds" for o in observations
+    ]
     return Evidence(
         claims,
         (draw_step_sizes(race), _draw_courses(race)),
@@ -111,7 +127,11 @@ def draw_step_sizes(race: Race) -> Curves:
 
 def _draw_courses(race: Race) -> Curves:
     k = np.arange(1, race.losses.shape[-1] + 1)
-    series = [_draw_band(rule, k, course) for rule, course in race.best.items() if np.isfinite(course).all()]
+    series = [
+        _draw_band(rule, k, course)
+        for rule, course in race.best.items()
+        if np.isfinite(course).all()
+    ]
     series.append(Series("frequencies", (1, len(k)), (race.entropy, race.entropy), "reference"))
     axes = (Axis("training step"), Axis("loss (band: all starts)"))
     return Curves("each rule at its best step", *axes, tuple(series))
@@ -129,5 +149,18 @@ def best_steps(race: Race) -> Table:
         last = np.where(np.isfinite(losses[..., -1]), losses[..., -1], np.inf)
         k = int(last.mean(1).argmin())
         inside = "yes" if 0 < k < len(grid) - 1 else "no: an end of the grid"
-        rows.append((rule, float(grid[k]), float(last[k].mean()), float(last[k].min()), float(last[k].max()), inside))
-    return Table("best steps", ("rule", "step", "mean loss", "least", "largest", "inside the grid"), tuple(rows))
+        rows.append(
+            (
+                rule,
+                float(grid[k]),
+                float(last[k].mean()),
+                float(last[k].min()),
+                float(last[k].max()),
+                inside,
+            )
+        )
+    return Table(
+        "best steps",
+        ("rule", "step", "mean loss", "least", "largest", "inside the grid"),
+        tuple(rows),
+    )

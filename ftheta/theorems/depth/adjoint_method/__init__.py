@@ -39,9 +39,14 @@ def trained_flow(
     rng: np.random.Generator,
     *,
     flow: Annotated[
-        str, Knob(says="the field: ax with one number a, or tanh", symbol="v", choices=("growth", "tanh"))
+        str,
+        Knob(
+            says="the field: ax with one number a, or tanh", symbol="v", choices=("growth", "tanh")
+        ),
     ] = "growth",
-    a: Annotated[float, Knob(-2, 2, "growth rate, or norm of the tanh weights", "a", least=-4, most=4)] = 0.5,
+    a: Annotated[
+        float, Knob(-2, 2, "growth rate, or norm of the tanh weights", "a", least=-4, most=4)
+    ] = 0.5,
     depth: Annotated[int, Knob(2, 32, "number of blocks", "T", log=True, least=1, most=128)] = 8,
     hidden: Annotated[bool, Knob(says="half of the field hidden from the derivative")] = False,
 ) -> Network:
@@ -63,25 +68,34 @@ def trained_flow(
 
 
 @hypothesis(
-    "the derivatives are those of the function, and it is smooth", remedy="take smooth activations; hide nothing"
+    "the derivatives are those of the function, and it is smooth",
+    remedy="take smooth activations; hide nothing",
 )
 def smooth_blocks(net: Network) -> Finding:
     if isinstance(read(net), str):
         return Finding.undecided("residual blocks")
     chain = chain_of(net)
     hidden, bent = kinks(chain)
-    size = net.parameters + sum(len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages)
+    size = net.parameters + sum(
+        len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages
+    )
     if hidden:
-        return Finding.failed(f"{len(hidden)} nodes hide or replace derivatives: {', '.join(sorted(set(hidden))[:4])}")
+        return Finding.failed(
+            f"{len(hidden)} nodes hide or replace derivatives: {', '.join(sorted(set(hidden))[:4])}"
+        )
     if size > MOST or len(chain.stages) > STAGES:
         note = f"{size:,} weights and states in {len(chain.stages)} stages; required: at most {MOST:,} in {STAGES}"
         return Finding.failed(note, Enclosure.exact(size))
-    kink = f"{len(bent)} nodes have kinks ({', '.join(sorted(set(bent))[:4])}): smooth off a null set"
+    kink = (
+        f"{len(bent)} nodes have kinks ({', '.join(sorted(set(bent))[:4])}): smooth off a null set"
+    )
     if bent:
         return Finding.assumed(kink)
     if not is_smooth(chain.graph):
         return Finding.assumed("some operations of its graph are not known to be smooth")
-    return Finding.proved("no node has a kink", "every operation of its graph is smooth, with JAX's derivative")
+    return Finding.proved(
+        "no node has a kink", "every operation of its graph is smooth, with JAX's derivative"
+    )
 
 
 @theorem(
@@ -107,7 +121,9 @@ def adjoint_method(
     net: Network,
     rng: np.random.Generator,
     *,
-    solver: Annotated[str, Knob(says="of the adjoint equation", symbol="∫", choices=tuple(SOLVERS))] = "runge-kutta",
+    solver: Annotated[
+        str, Knob(says="of the adjoint equation", symbol="∫", choices=tuple(SOLVERS))
+    ] = "runge-kutta",
 ) -> Evidence:
     r"""Let $\dot x=v_\theta(x)$ and $\ell$ a loss of $x(1)$. With $\dot p=-(D_xv)^\top p$, $p(1)=\nabla\ell(x(1))$,
     $$\nabla_\theta\,\ell(x(1))=\int_0^1(D_\theta v)^\top p\,dt,$$
@@ -128,7 +144,11 @@ def adjoint_method(
         numbers={**size, **one},
         tables=(
             _derivative_table(found),
-            Table("working memory of the compiled gradient", ("program", "bytes"), tuple(found.memory.items())),
+            Table(
+                "working memory of the compiled gradient",
+                ("program", "bytes"),
+                tuple(found.memory.items()),
+            ),
         ),
         summary=f"with {found.depth} steps the discrete gradient is {found.errors[0]:.3g} off the continuous one, with "
         f"{found.depth * REFINEMENTS[-1]} steps {found.errors[-1]:.3g}",
@@ -148,7 +168,10 @@ def gradient_claims(found: Gradients) -> tuple[Claim, ...]:
     if found.errors.min() <= 1e-7 * (1 + size):
         return tuple(claims)
     steps = found.depth * np.array(REFINEMENTS)
-    return (*claims, *observed_order("‖discrete − continuous gradient‖", 1, steps, found.errors, slack=0.25))
+    return (
+        *claims,
+        *observed_order("‖discrete − continuous gradient‖", 1, steps, found.errors, slack=0.25),
+    )
 
 
 def _difference_claim(found: Gradients, name: str, size: float) -> Claim:
@@ -156,7 +179,9 @@ def _difference_claim(found: Gradients, name: str, size: float) -> Claim:
     what = f"{name} gradient along a direction, and differences"
     ours, theirs = (Enclosure.equal(value) for value in found.along[name])
     if found.bent:
-        return Converges(what, theirs, (ours,), (float(found.depth),), within=KINKED_WITHIN * (1 + size))
+        return Converges(
+            what, theirs, (ours,), (float(found.depth),), within=KINKED_WITHIN * (1 + size)
+        )
     return Identity(what, ours, theirs, rtol=1e-6, atol=1e-8 * (1 + size))
 
 

@@ -40,11 +40,22 @@ def solve(
     """
     diffrax = _import_diffrax()
     method = getattr(diffrax, solver)()
-    adjoint = diffrax.RecursiveCheckpointAdjoint() if stored else diffrax.BacksolveAdjoint(solver=method)
+    adjoint = (
+        diffrax.RecursiveCheckpointAdjoint() if stored else diffrax.BacksolveAdjoint(solver=method)
+    )
     control = diffrax.PIDController(rtol=tolerance, atol=tolerance)
     term = diffrax.ODETerm(lambda t, x, theta: v(theta, x))
     found = diffrax.diffeqsolve(
-        term, method, 0.0, 1.0, None, x, theta, stepsize_controller=control, adjoint=adjoint, max_steps=4096
+        term,
+        method,
+        0.0,
+        1.0,
+        None,
+        x,
+        theta,
+        stepsize_controller=control,
+        adjoint=adjoint,
+        max_steps=4096,
     )
     return found.ys[0]  # type: ignore[index]
 
@@ -54,7 +65,9 @@ def _import_diffrax() -> Any:
     try:
         import diffrax
     except ImportError as error:
-        raise UsageError("diffrax is not installed.", got=str(error), remedy="pip install 'ftheta[ode]'") from None
+        raise UsageError(
+            "diffrax is not installed.", got=str(error), remedy="pip install 'ftheta[ode]'"
+        ) from None
     return diffrax
 
 
@@ -79,7 +92,9 @@ def make_adjoint_flow(steps: int) -> Step:
                 x, p, _ = unravel(flat)
                 velocity, pull = jax.vjp(lambda theta, x: v(theta, x), theta, x)
                 g, q = pull(p)
-                return ravel_pytree((velocity, jax.tree.map(jnp.negative, q), jax.tree.map(jnp.negative, g)))[0]
+                return ravel_pytree(
+                    (velocity, jax.tree.map(jnp.negative, q), jax.tree.map(jnp.negative, g))
+                )[0]
 
             _, p, g = unravel(make_flow(steps, -1.0)(velocities, theta, start))
             return g, p
@@ -106,7 +121,9 @@ class Question:
     direction: np.ndarray
 
     @classmethod
-    def build(cls, chain: Chain, params: Any, x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> "Question":
+    def build(
+        cls, chain: Chain, params: Any, x: np.ndarray, y: np.ndarray, rng: np.random.Generator
+    ) -> "Question":
         """With a random direction."""
         flat = ravel_pytree(params)[0]
         direction = rng.normal(size=flat.size)
@@ -137,7 +154,9 @@ class Question:
     def gradient(self, step: Step) -> tuple[np.ndarray, int]:
         """The gradient, and the bytes that its program holds beside inputs and outputs."""
         weights, pull = self._here
-        program = jax.jit(jax.grad(lambda weights: self.loss(weights, step))).lower(weights).compile()
+        program = (
+            jax.jit(jax.grad(lambda weights: self.loss(weights, step))).lower(weights).compile()
+        )
         held = program.memory_analysis()
         return np.asarray(pull(program(weights))[0]), int(getattr(held, "temp_size_in_bytes", 0))
 
@@ -159,7 +178,8 @@ class Gradients:
     discrete: np.ndarray
     continuous: np.ndarray
     errors: np.ndarray
-    along: dict[str, tuple[float, float]]  # derivative along the direction: by gradient and by differences
+    # derivative along the direction: by gradient and by differences
+    along: dict[str, tuple[float, float]]
     memory: dict[str, int]
     bent: bool = False  # the blocks have kinks: differences and Runge-Kutta steps lose their order across them
 
@@ -183,7 +203,9 @@ def gradients(question: Question, solver: str = "runge-kutta") -> Gradients:
         "discrete": (float(discrete @ question.direction), question.difference(one_step)),
         "continuous": (float(continuous @ question.direction), question.difference(make_flow(24))),
     }
-    memory = {f"back-propagation, {m} steps per block": size for m, (_, size) in zip(REFINEMENTS, steps)}
+    memory = {
+        f"back-propagation, {m} steps per block": size for m, (_, size) in zip(REFINEMENTS, steps)
+    }
     memory["adjoint equation"] = held
     errors = np.array([np.linalg.norm(g - continuous) for g, _ in steps])
     bent = bool(kinks(question.chain)[1])
@@ -194,11 +216,16 @@ def kinks(chain: Chain) -> tuple[list[str], list[str]]:
     """Nodes that hide derivatives or bring their own, and nodes with kinks, by name."""
     nodes = chain.graph.nodes
     makers = chain.graph.producers
-    shift = lambda n: n.inputs[0].id in makers and makers[n.inputs[0].id].primitive == "reduce_max"  # of a softmax
+    # of a softmax
+    shift = lambda n: n.inputs[0].id in makers and makers[n.inputs[0].id].primitive == "reduce_max"
     hidden = [n.primitive for n in nodes if n.primitive == "custom_vjp_call"]
     hidden += [n.primitive for n in nodes if n.primitive == "stop_gradient" and not shift(n)]
     hidden += [n.label for n in nodes if n.primitive == "custom_jvp_call" and not n.by_jax]
-    bent = [n.label or n.primitive for n in nodes if n.label in ("relu", "relu6") or n.primitive in KINKED]
+    bent = [
+        n.label or n.primitive
+        for n in nodes
+        if n.label in ("relu", "relu6") or n.primitive in KINKED
+    ]
     return hidden, bent
 
 

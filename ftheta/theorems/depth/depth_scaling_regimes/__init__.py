@@ -54,21 +54,33 @@ def random_networks(
     rng: np.random.Generator,
     *,
     beta: Annotated[float, Knob(0.1, 1.5, "exponent of the step L^(−β)", "β")] = 0.5,
-    depth: Annotated[int, Knob(10, 400, "number of blocks", "L", log=True, least=4, most=4000)] = 100,
-    dimension: Annotated[int, Knob(4, 64, "dimension of the state", "d", log=True, least=2, most=256)] = 32,
+    depth: Annotated[
+        int, Knob(10, 400, "number of blocks", "L", log=True, least=4, most=4000)
+    ] = 100,
+    dimension: Annotated[
+        int, Knob(4, 64, "dimension of the state", "d", log=True, least=2, most=256)
+    ] = 32,
     relu: Annotated[bool, Knob(says="a He layer and ReLU inside each block", symbol="σ")] = False,
-    correlation: Annotated[float, Knob(0, 1, "between the weights of neighbouring layers", "ρ")] = 0.0,
+    correlation: Annotated[
+        float, Knob(0, 1, "between the weights of neighbouring layers", "ρ")
+    ] = 0.0,
 ) -> Family:
     blocks = RandomBlocks(beta, dimension, relu, correlation)
-    member = lambda L, rng: Network(f"{L} blocks", blocks.apply, blocks.weights(L, rng), (dimension,))
-    return Family(f"random residual networks, β = {beta:g}, d = {dimension}", member, blocks, (depth,))
+    member = lambda L, rng: Network(
+        f"{L} blocks", blocks.apply, blocks.weights(L, rng), (dimension,)
+    )
+    return Family(
+        f"random residual networks, β = {beta:g}, d = {dimension}", member, blocks, (depth,)
+    )
 
 
 def blocks_of(family: Family) -> RandomBlocks:
     if isinstance(family.limit, RandomBlocks):
         return family.limit
     remedy = f"give the Family limit={RandomBlocks.__module__}.RandomBlocks(exponent, dimension), or hand in a Network"
-    raise SubjectError("The law of the family's weights is not known.", where=family.name, remedy=remedy)
+    raise SubjectError(
+        "The law of the family's weights is not known.", where=family.name, remedy=remedy
+    )
 
 
 @hypothesis(
@@ -77,7 +89,10 @@ def blocks_of(family: Family) -> RandomBlocks:
 )
 def at_least_eight_residual_blocks(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
-        sure = subject.member(subject.scales[0], np.random.default_rng(0)).apply == blocks_of(subject).apply
+        sure = (
+            subject.member(subject.scales[0], np.random.default_rng(0)).apply
+            == blocks_of(subject).apply
+        )
         note = f"{subject.scales[-1]} blocks each"
         return Finding.sampled(f"{note}; those of its limit") if sure else Finding.assumed(note)
     if isinstance(read(subject), str):
@@ -85,7 +100,10 @@ def at_least_eight_residual_blocks(subject: Family | Network) -> Finding:
     chain = chain_of(subject)
     n = len(chain.stages[chain.longest_stage])
     return Finding.decide(
-        n >= FEWEST, f"{n} blocks of one kind in a row; required: {FEWEST}", "read off its graph", Enclosure.exact(n)
+        n >= FEWEST,
+        f"{n} blocks of one kind in a row; required: {FEWEST}",
+        "read off its graph",
+        Enclosure.exact(n),
     )
 
 
@@ -97,10 +115,14 @@ def at_least_eight_residual_blocks(subject: Family | Network) -> Finding:
 def independent_weights(subject: Family | Network) -> Finding:
     if isinstance(subject, Network):
         return Finding.assumed("not asked of one network: how its blocks add up is measured")
-    rho, error = layer_correlation(subject.member(subject.scales[-1], np.random.default_rng(0)).params)
+    rho, error = layer_correlation(
+        subject.member(subject.scales[-1], np.random.default_rng(0)).params
+    )
     note = f"the correlation of neighbouring layers is {rho:.4f}, {abs(rho) / error:.1f} standard errors off 0"
     pairs = round(error**-2)
-    found = Enclosure.approximate(rho, 6 * error, samples=pairs, nominal=1 - 1e-6, assuming=LIMIT_THEOREM)
+    found = Enclosure.approximate(
+        rho, 6 * error, samples=pairs, nominal=1 - 1e-6, assuming=LIMIT_THEOREM
+    )
     return (Finding.sampled if abs(rho) <= 6 * error else Finding.failed)(note, found)
 
 
@@ -128,7 +150,9 @@ def depth_scaling_regimes(
     subject: Family | Network,
     rng: np.random.Generator,
     *,
-    draws: Annotated[int, Knob(50, 1000, "networks, or random signs", "S", log=True, least=16, most=10_000)] = 200,
+    draws: Annotated[
+        int, Knob(50, 1000, "networks, or random signs", "S", log=True, least=16, most=10_000)
+    ] = 200,
 ) -> Evidence:
     r"""Let $h_{k+1}=h_k+\alpha_LV_{k+1}\sigma(h_k)$, $k<L$, with independent centred entries of variance $\frac1d$. The
     limit is governed by $L\alpha_L^2$: if it tends to 0, the identity; to $\infty$, an explosion; for
@@ -141,7 +165,9 @@ def depth_scaling_regimes(
     if isinstance(subject, Network):
         chain = chain_of(subject)
         rows = start_rows(subject, 16, rng)
-        return _network_evidence(measure_regime(chain, chain.weights(subject.params), rows, draws, rng))
+        return _network_evidence(
+            measure_regime(chain, chain.weights(subject.params), rows, draws, rng)
+        )
     L = subject.scales[-1]
     members = [subject.member(L, rng).params for _ in range(draws)]
     return _family_evidence(blocks_of(subject), members, L, rng)
@@ -212,12 +238,16 @@ def _draw_sums(regime: Regime) -> Curves:
 # -- a family of random networks ---------------------------------------------------------------------------
 
 
-def _family_evidence(blocks: RandomBlocks, members: Sequence[Any], depth: int, rng: np.random.Generator) -> Evidence:
+def _family_evidence(
+    blocks: RandomBlocks, members: Sequence[Any], depth: int, rng: np.random.Generator
+) -> Evidence:
     """Everything about random networks of this depth; `members` are the weights of some."""
     norms = draw_norms(blocks, members, depth, DRAWS, rng)
     moment = moments(blocks.exponent, depth)[1]
     beta = blocks.exponent
-    tends = "1, the identity" if beta > 0.5 else "e, a diffusion" if beta == 0.5 else "∞, an explosion"
+    tends = (
+        "1, the identity" if beta > 0.5 else "e, a diffusion" if beta == 0.5 else "∞, an explosion"
+    )
     printed = "additive noise: E‖x(1)‖² from x(0) = 0"
     return Evidence(
         _norm_claims(norms),
@@ -229,7 +259,9 @@ def _family_evidence(blocks: RandomBlocks, members: Sequence[Any], depth: int, r
             **{f"second moment, {name}": moments(b, depth)[1] for b, name in EXPONENTS.items()},
             "E‖h_L‖⁴/‖h₀‖⁴": fourth_moment(blocks, depth),
         },
-        as_printed=(Identity(printed, image_of_zero(blocks, members[0]), Enclosure.exact(blocks.dimension)),),
+        as_printed=(
+            Identity(printed, image_of_zero(blocks, members[0]), Enclosure.exact(blocks.dimension)),
+        ),
         summary=f"the second moment grows by {moment.middle:.6g} over {depth} blocks ({norms.z:+.1f} standard errors "
         f"over {len(members)} networks); as L → ∞ it tends to {tends}",
         examples=partial(_examples, blocks.dimension, depth, rng.spawn(1)[0]),
@@ -244,13 +276,17 @@ def _norm_claims(norms: NormDraws) -> tuple[Claim, ...]:
     variance = (fourth - exact * exact).hi
     claims: list[Claim] = [
         Identity("E‖h_L‖²/‖h₀‖² over networks", mean(norms.networks, variance=variance), exact),
-        Identity("E‖h_L‖²/‖h₀‖² over draws of the quotients", mean(norms.law, variance=variance), exact),
+        Identity(
+            "E‖h_L‖²/‖h₀‖² over draws of the quotients", mean(norms.law, variance=variance), exact
+        ),
         AtMost("1 + Lα² ≤ (1 + α²)^L", low, exact),
         AtMost("(1 + α²)^L ≤ exp(Lα²)", exact, high),
     ]
     heavy_tail = 16 * norms.depth * blocks.alpha(norms.depth) ** 2 > blocks.dimension
     if not heavy_tail:
-        claims.append(Identity("E‖h_L‖⁴/‖h₀‖⁴ over draws of the quotients", mean(norms.law**2), fourth))
+        claims.append(
+            Identity("E‖h_L‖⁴/‖h₀‖⁴ over draws of the quotients", mean(norms.law**2), fourth)
+        )
     if not blocks.relu:
         centre, spread = blocks.log_growth(norms.depth)
         logs = mean(np.log(norms.networks), variance=spread)
@@ -258,17 +294,26 @@ def _norm_claims(norms: NormDraws) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _draw_regimes(blocks: RandomBlocks, depth: int, rng: np.random.Generator, draws: int = 200) -> Curves:
+def _draw_regimes(
+    blocks: RandomBlocks, depth: int, rng: np.random.Generator, draws: int = 200
+) -> Curves:
     """Norms against depth in the three regimes: median and middle 80 % of the law, and the exact second moment."""
     k = np.arange(depth + 1)
     curves = []
     for beta, name in EXPONENTS.items():
         alpha = depth**-beta
-        path = np.concatenate([np.ones((draws, 1)), np.cumprod(blocks.quotients(alpha, (draws, depth), rng), 1)], 1)
+        path = np.concatenate(
+            [np.ones((draws, 1)), np.cumprod(blocks.quotients(alpha, (draws, depth), rng), 1)], 1
+        )
         lo, middle, hi = np.quantile(path, (0.1, 0.5, 0.9), axis=0)
         curves.append(Series(f"median, {name}", k, middle, "measured", "line", lo, hi))
         curves.append(Series(f"mean, {name}", k, (1 + alpha**2) ** k, "bound"))
-    return Curves(f"norms against depth, L = {depth}", Axis("layer k"), Axis("‖h_k‖²/‖h₀‖²", "log"), tuple(curves))
+    return Curves(
+        f"norms against depth, L = {depth}",
+        Axis("layer k"),
+        Axis("‖h_k‖²/‖h₀‖²", "log"),
+        tuple(curves),
+    )
 
 
 def _draw_norms(norms: NormDraws) -> Histogram:
@@ -282,7 +327,9 @@ def _draw_norms(norms: NormDraws) -> Histogram:
         x = np.linspace(edges[0], edges[-1], 121)
         curves = (Series("normal law", x, _normal_density(x, centre, variance), "reference"),)
     title = f"the spread of the norm after {norms.depth} blocks"
-    return Histogram(title, Axis("log of the squared norm"), Axis("density"), edges, heights, curves)
+    return Histogram(
+        title, Axis("log of the squared norm"), Axis("density"), edges, heights, curves
+    )
 
 
 def _normal_density(x: np.ndarray, centre: float, variance: float = 1.0) -> np.ndarray:
@@ -296,7 +343,9 @@ def _examples(dimension: int, depth: int, rng: np.random.Generator) -> Examples:
     """Linear blocks and their normal limit; smooth weights and their flow; random biases and Itô's correction."""
     depths = [max(4, depth // 4), max(8, depth // 2), max(16, depth)]
     apart, paths = smooth_distances(dimension, depths, rng)
-    smooth = observed_order("smooth weights, step 1/L: distance to twice the depth", 1, depths, apart, slack=0.4)
+    smooth = observed_order(
+        "smooth weights, step 1/L: distance to twice the depth", 1, depths, apart, slack=0.4
+    )
     ends = draw_biased_ends(depth, rng)
     claims = (
         *normal_limit_claims(dimension, depths),
@@ -312,8 +361,15 @@ def normal_limit_claims(dimension: int, depths: Sequence[int]) -> tuple[Claim, .
     r"""$\log\|h_L\|^2\to\mathcal N(1-\frac2d,\frac4d)$ at $\alpha=L^{-1/2}$: mean and variance against depth."""
     means, variances = zip(*(RandomBlocks(0.5, dimension).log_growth(depth) for depth in depths))
     return (
-        _tends("E log ‖h_L‖²/‖h₀‖² at α = L^(−1/2)", 1 - 2 / dimension, map(Enclosure.equal, means), depths),
-        _tends("its variance at α = L^(−1/2)", 4 / dimension, map(Enclosure.equal, variances), depths),
+        _tends(
+            "E log ‖h_L‖²/‖h₀‖² at α = L^(−1/2)",
+            1 - 2 / dimension,
+            map(Enclosure.equal, means),
+            depths,
+        ),
+        _tends(
+            "its variance at α = L^(−1/2)", 4 / dimension, map(Enclosure.equal, variances), depths
+        ),
     )
 
 
@@ -328,7 +384,8 @@ def bias_claims(ends: BiasedEnds) -> tuple[Claim, ...]:
     first, second, fourth = sum_moments(ends.depth)
     around = mean((ends.curved - first.middle) ** 2, variance=(fourth - second * second).hi)
     curved = mean(ends.curved, variance=second.hi)
-    odd = mean(ends.odd, variance=1.0)  # |tanh z| ≤ |z|: at most the variance of the biases themselves
+    # |tanh z| ≤ |z|: at most the variance of the biases themselves
+    odd = mean(ends.odd, variance=1.0)
     return (
         Identity("E h_L with random biases in e^z − 1, over networks", curved, first),
         Identity("variance of h_L with random biases in e^z − 1, over networks", around, second),
@@ -345,11 +402,17 @@ def correction_claims(depths: Sequence[int]) -> tuple[Claim, ...]:
     )
 
 
-def _tends(what: str, limit: float, values: Iterable[Enclosure], depths: Sequence[int]) -> Converges:
-    return Converges(what, Enclosure.equal(limit), tuple(values), tuple(map(float, depths)), 4 / depths[-1])
+def _tends(
+    what: str, limit: float, values: Iterable[Enclosure], depths: Sequence[int]
+) -> Converges:
+    return Converges(
+        what, Enclosure.equal(limit), tuple(values), tuple(map(float, depths)), 4 / depths[-1]
+    )
 
 
-def _draw_paths(dimension: int, depth: int, smooth: np.ndarray, rng: np.random.Generator, paths: int = 3) -> Curves:
+def _draw_paths(
+    dimension: int, depth: int, smooth: np.ndarray, rng: np.random.Generator, paths: int = 3
+) -> Curves:
     """One coordinate against depth: independent weights with step L^(-1/2), and smooth ones with step 1/L."""
     t = np.linspace(0, 1, depth + 1)
     blocks = RandomBlocks(0.5, dimension)
@@ -358,7 +421,9 @@ def _draw_paths(dimension: int, depth: int, smooth: np.ndarray, rng: np.random.G
         path = blocks.path(blocks.weights(depth, rng), smooth[0], depth**-0.5)
         curves.append(Series(f"independent weights {i + 1}", t, path[:, 0], "measured"))
     curves.append(Series("smooth weights", np.linspace(0, 1, len(smooth)), smooth[:, 0], "bound"))
-    return Curves("a diffusion and a flow", Axis("t = k/L"), Axis("first coordinate of h"), tuple(curves))
+    return Curves(
+        "a diffusion and a flow", Axis("t = k/L"), Axis("first coordinate of h"), tuple(curves)
+    )
 
 
 def _draw_ends(ends: BiasedEnds) -> Histogram:

@@ -75,7 +75,9 @@ class RandomBlocks:
 
     # -- the law of the norm ------------------------------------------------------------------------------
 
-    def quotients(self, alpha: float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    def quotients(
+        self, alpha: float, shape: tuple[int, ...], rng: np.random.Generator
+    ) -> np.ndarray:
         r"""Draws of $\|h_{k+1}\|^2/\|h_k\|^2$."""
         d = self.dimension
         s2 = np.ones(shape)
@@ -122,7 +124,9 @@ def fourth_moment(blocks: RandomBlocks, depth: int) -> Enclosure:
         alpha2 = arb(depth) ** (-2 * arb(blocks.exponent))
         share = arb(1) / blocks.dimension
         kappa = 1 + 5 * share if blocks.relu else arb(1)
-        return Enclosure.ball((1 + (2 + 4 * share) * alpha2 + (1 + 2 * share) * kappa * alpha2**2) ** depth)
+        return Enclosure.ball(
+            (1 + (2 + 4 * share) * alpha2 + (1 + 2 * share) * kappa * alpha2**2) ** depth
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +142,17 @@ class NormDraws:
     def z(self) -> float:
         """How many standard errors the networks' mean is off."""
         error = float(self.networks.std(ddof=1)) / np.sqrt(len(self.networks))
-        return (float(self.networks.mean()) - moments(self.blocks.exponent, self.depth)[1].middle) / max(error, 1e-300)
+        return (
+            float(self.networks.mean()) - moments(self.blocks.exponent, self.depth)[1].middle
+        ) / max(error, 1e-300)
 
 
 def draw_norms(
-    blocks: RandomBlocks, members: Sequence[Sequence[np.ndarray]], depth: int, draws: int, rng: np.random.Generator
+    blocks: RandomBlocks,
+    members: Sequence[Sequence[np.ndarray]],
+    depth: int,
+    draws: int,
+    rng: np.random.Generator,
 ) -> NormDraws:
     """The norms at the end of the networks with these weights, and `draws` of their law."""
     h = rng.normal(size=blocks.dimension)
@@ -167,7 +177,9 @@ def smooth_distances(
     A = rng.normal(size=(3, dimension, dimension)) / np.sqrt(3 * dimension)
     h = rng.normal(size=dimension)
     blocks = RandomBlocks(1.0, dimension)
-    paths = [blocks.path((smooth_weights(dimension, L, A),), h, 1 / L) for L in (*depths, 2 * depths[-1])]
+    paths = [
+        blocks.path((smooth_weights(dimension, L, A),), h, 1 / L) for L in (*depths, 2 * depths[-1])
+    ]
     return np.array([np.linalg.norm(a[-1] - b[-1]) for a, b in pairwise(paths)]), paths
 
 

@@ -38,12 +38,17 @@ def residual_flow(
     rng: np.random.Generator,
     *,
     flow: Annotated[str, Knob(says="the vector field", symbol="v", choices=tuple(FLOWS))] = "tanh",
-    rate: Annotated[float, Knob(-4, 4, "growth rate, full turns, or weight norm", "λ", least=-16, most=16)] = 1.5,
+    rate: Annotated[
+        float, Knob(-4, 4, "growth rate, full turns, or weight norm", "λ", least=-16, most=16)
+    ] = 1.5,
     depth: Annotated[int, Knob(1, 64, "number of blocks", "T", log=True, most=512)] = 16,
 ) -> Network:
     field = FLOWS[flow](rate)
     return Network(
-        f"{depth} block{'s' * (depth > 1)} of the {flow} field", field.output, field.layers(depth), field.start.shape
+        f"{depth} block{'s' * (depth > 1)} of the {flow} field",
+        field.output,
+        field.layers(depth),
+        field.start.shape,
     )
 
 
@@ -56,19 +61,31 @@ def steepness_below_one(net: Network) -> Finding:
     if isinstance(read(net), str):
         return Finding.undecided("residual blocks")
     chain = chain_of(net)
-    found = block_constants(chain, chain.weights(net.params), start_rows(net, LOOK, np.random.default_rng(0)))
+    found = block_constants(
+        chain, chain.weights(net.params), start_rows(net, LOOK, np.random.default_rng(0))
+    )
     worst = max(found, key=lambda constant: constant.value)
     uncertain = [c for c in found if c.why]
     if uncertain:
         steepest = max(uncertain, key=lambda c: c.bound.lo)
         slope = f"{steepest.bound.lo:.4g}" if steepest.bound.lo else "not looked for"
         note = f"block {steepest.number} has no certificate ({steepest.why}); steepest slope found there: {slope}"
-        bad = steepest.bound.lo >= 1 or steepest.bound.lo == 0 or any(c.bound.hi >= 1 for c in found if not c.why)
+        bad = (
+            steepest.bound.lo >= 1
+            or steepest.bound.lo == 0
+            or any(c.bound.hi >= 1 for c in found if not c.why)
+        )
         return (Finding.failed if bad else Finding.sampled)(note, steepest.bound)
     above = [c.number for c in found if c.bound.hi >= 1]
     note = f"the largest bound is {worst.bound.hi:.6g}, at block {worst.number} of {len(found)}"
-    note += f"; at 1 or above: block {', '.join(map(str, above[:8]))} ({len(above)} in all)" if above else ""
-    return Finding.decide(not above, note, "bounds rounded outward", Enclosure.at_most(worst.bound.hi))
+    note += (
+        f"; at 1 or above: block {', '.join(map(str, above[:8]))} ({len(above)} in all)"
+        if above
+        else ""
+    )
+    return Finding.decide(
+        not above, note, "bounds rounded outward", Enclosure.at_most(worst.bound.hi)
+    )
 
 
 @theorem(
@@ -92,7 +109,9 @@ def flow_diffeomorphism(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(4, 128, "inputs looked at", "n", log=True, least=2, most=1024)] = 32,
+    points: Annotated[
+        int, Knob(4, 128, "inputs looked at", "n", log=True, least=2, most=1024)
+    ] = 32,
 ) -> Evidence:
     r"""If $v$ is Lipschitz in $x$, the trajectories of $\dot x=v_t(x)$ never cross and $\Phi:x(0)\mapsto x(1)$ is a
     homeomorphism, a diffeomorphism if $v$ is $C^1$, with $\det D\Phi=\exp\int\mathrm{tr}\,D_xv\,dt>0$ (Liouville).
@@ -132,17 +151,27 @@ def stage_claims(stage: Inversion) -> tuple[Claim, ...]:
     pair = None
     if ratio < narrow:
         how = "the blocks at the two inputs, in intervals rounded outward"
-        pair = Witness({"i": float(i), "j": float(j)}, stage.least_stretch(), stage.slope(i, j), how)
+        pair = Witness(
+            {"i": float(i), "j": float(j)}, stage.least_stretch(), stage.slope(i, j), how
+        )
     least = Enclosure.equal(narrow * (1 - 1e-9))
     rate = Enclosure.equal(float(stage.constants[-1]) * (1 + 1e-9))
     steps = stage.differences
-    rounding = 1e-13 * (1 + np.linalg.norm(stage.y.reshape(n, -1), axis=1, keepdims=True))  # granted to float64
+    # granted to float64
+    rounding = 1e-13 * (1 + np.linalg.norm(stage.y.reshape(n, -1), axis=1, keepdims=True))
     quotient = worst_ratio(steps[:, 1:], steps[:, :-1], rounding)
     there_and_back = Enclosure.measured(stage.round_trip, samples=n)
     flow_back = Enclosure.measured(stage.flow_round_trip, samples=n)
     claims = [
-        AtMost("∏(1 − L_k) ≤ ‖Φ(x) − Φ(y)‖/‖x − y‖", least, Enclosure.measured(ratio, samples=n), witness=pair),
-        AtMost("contraction of x ← y − v(x)", Enclosure.measured(quotient, samples=n), rate, rtol=1e-6),
+        AtMost(
+            "∏(1 − L_k) ≤ ‖Φ(x) − Φ(y)‖/‖x − y‖",
+            least,
+            Enclosure.measured(ratio, samples=n),
+            witness=pair,
+        ),
+        AtMost(
+            "contraction of x ← y − v(x)", Enclosure.measured(quotient, samples=n), rate, rtol=1e-6
+        ),
         AtMost("‖Φ⁻¹(Φ(x)) − x‖ by fixed points", there_and_back, Enclosure.exact(1e-9)),
         AtMost("the flow, forwards and backwards", flow_back, Enclosure.exact(1e-6)),
     ]
@@ -170,7 +199,9 @@ def _volume_claims(stage: Inversion) -> tuple[Claim, ...]:
     bound = Enclosure.equal(least * (1 - 1e-9))
     difference = Enclosure.measured(gap, samples=n)
     return (
-        AtMost("∏(1 − L_k)^d ≤ det DΦ", bound, Enclosure.measured(smallest, samples=n), witness=witness),
+        AtMost(
+            "∏(1 − L_k)^d ≤ det DΦ", bound, Enclosure.measured(smallest, samples=n), witness=witness
+        ),
         AtMost("|log det DΦ − Σ tr Dv_k|", difference, Enclosure.equal(slack), atol=1e-9),
         Identity("log det of the flow = ∫ tr Dv", of_flow, liouville, rtol=1e-6, atol=1e-6),
     )
@@ -188,7 +219,10 @@ def _volumes(stage: Inversion) -> dict[str, float]:
 
 
 def _constants_table(constants: Sequence[BlockConstant], most: int = 40) -> Table:
-    rows = [(c.number, c.value, "steepest slope found" if c.why else "certified") for c in constants[:most]]
+    rows = [
+        (c.number, c.value, "steepest slope found" if c.why else "certified")
+        for c in constants[:most]
+    ]
     return Table("Lipschitz constants of the blocks", ("block", "Lip(v)", "how"), tuple(rows))
 
 
@@ -205,9 +239,15 @@ def lifted_reflection(points: int = 5, steps: int = 256) -> Examples:
         end = runge_kutta_step(np.matmul, (turn, turn, turn), end, 1 / steps)
     off = Enclosure.equal(float(np.abs(end + start).max()))
     rates = np.linspace(-40.0, 4.0, 89)
-    best = Enclosure.measured(1 + float(np.exp(rates).min()), samples=len(rates))  # |e^a + 1| at x = 1
+    # |e^a + 1| at x = 1
+    best = Enclosure.measured(1 + float(np.exp(rates).min()), samples=len(rates))
     claims = (
-        Exists("a flow of the plane with (x, 0) ↦ (−x, 0)", {"field": "half a turn"}, off, Enclosure.exact(1e-9)),
+        Exists(
+            "a flow of the plane with (x, 0) ↦ (−x, 0)",
+            {"field": "half a turn"},
+            off,
+            Enclosure.exact(1e-9),
+        ),
         AtMost("1 ≤ error at ±1 of ẋ = ax as −x", Enclosure.exact(1), best),
     )
     return Examples(claims, (draw_half_turn(x),))

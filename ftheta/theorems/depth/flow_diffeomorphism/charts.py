@@ -40,8 +40,12 @@ def draw_contraction(stage: Inversion) -> Curves:
 def draw_half_turn(points: np.ndarray) -> Curves:
     """Paths of points of the line on a half turn of the plane."""
     t = np.linspace(0, 1, 49)
-    paths = [Series(f"from {a:.3g}", a * np.cos(np.pi * t), a * np.sin(np.pi * t)) for a in points if a]
-    return Curves("x ↦ −x after one more dimension", Axis("x"), Axis("added coordinate"), tuple(paths))
+    paths = [
+        Series(f"from {a:.3g}", a * np.cos(np.pi * t), a * np.sin(np.pi * t)) for a in points if a
+    ]
+    return Curves(
+        "x ↦ −x after one more dimension", Axis("x"), Axis("added coordinate"), tuple(paths)
+    )
 
 
 def film(visited: np.ndarray, frames: int = 91) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +62,9 @@ def draw_trajectories(visited: np.ndarray) -> Motion:
     groups = tuple(name for name, part in zip(("low", "middle", "high"), thirds) for _ in part)
     blocks = np.tile(at[:, None], x.shape[1])
     axes = Axis("block k"), Axis("x_k")
-    return Motion("trajectories, from block to block", *axes, at, blocks, x[..., 0], groups, clock="k")
+    return Motion(
+        "trajectories, from block to block", *axes, at, blocks, x[..., 0], groups, clock="k"
+    )
 
 
 def draw_grid(visited: np.ndarray) -> Motion:
@@ -70,16 +76,31 @@ def draw_grid(visited: np.ndarray) -> Motion:
     links: Any = (*index, *index.T)
     title = "a square grid that moves from block to block"
     axes = (Axis("x₁"), Axis("x₂"))
-    return Motion(title, *axes, at, x[..., 0], x[..., 1], groups, links=links, ways=False, alike=True, clock="k")
+    return Motion(
+        title,
+        *axes,
+        at,
+        x[..., 0],
+        x[..., 1],
+        groups,
+        links=links,
+        ways=False,
+        alike=True,
+        clock="k",
+    )
 
 
 def draw_cells(visited: np.ndarray, low: float, high: float) -> Regions:
     """The image of the grid on `[low, high]²`, its cells coloured by their area."""
     ends = visited[-1].reshape(SIDES + 1, SIDES + 1, 2)
-    cells: Any = np.stack([ends[:-1, :-1], ends[1:, :-1], ends[1:, 1:], ends[:-1, 1:]], 2).reshape(-1, 4, 2)
+    cells: Any = np.stack([ends[:-1, :-1], ends[1:, :-1], ends[1:, 1:], ends[:-1, 1:]], 2).reshape(
+        -1, 4, 2
+    )
     x = cells[..., 0]
     y = cells[..., 1]
-    area = np.sum(x * np.roll(y, -1, 1) - y * np.roll(x, -1, 1), 1) / 2 / ((high - low) / SIDES) ** 2
+    area = (
+        np.sum(x * np.roll(y, -1, 1) - y * np.roll(x, -1, 1), 1) / 2 / ((high - low) / SIDES) ** 2
+    )
     square = ((low, low), (high, low), (high, high), (low, high), (low, low))
     title = "a square grid, and its image: no cell folds over"
     return Regions(title, Axis("x₁"), Axis("x₂"), cells, area, "area, over before", (square,))

@@ -109,7 +109,9 @@ class Inversion:
     @cached_property
     def flow_round_trip(self) -> float:
         """The same round trip for the flow: forwards and backwards in time."""
-        there = lambda x: self.backward(self.forward(x, make_flow(SOLVER_STEPS)), make_flow(SOLVER_STEPS, -1.0))
+        there = lambda x: self.backward(
+            self.forward(x, make_flow(SOLVER_STEPS)), make_flow(SOLVER_STEPS, -1.0)
+        )
         return _apart(call_compiled(jax.vmap(there), self.x), self.x)
 
     @cached_property
@@ -122,13 +124,18 @@ class Inversion:
 
         def one(x: Any) -> tuple[Any, ...]:
             blocks = jnp.linalg.slogdet(jax.jacfwd(flat(self.forward))(x))
-            flow = jnp.linalg.slogdet(jax.jacfwd(flat(lambda z: self.forward(z, make_flow(SOLVER_STEPS))))(x))
-            divergence = lambda theta, z: jnp.trace(jax.jacfwd(flat(lambda u: self.stage.field(theta, u)))(z[:d]))
+            flow = jnp.linalg.slogdet(
+                jax.jacfwd(flat(lambda z: self.forward(z, make_flow(SOLVER_STEPS))))(x)
+            )
+            divergence = lambda theta, z: jnp.trace(
+                jax.jacfwd(flat(lambda u: self.stage.field(theta, u)))(z[:d])
+            )
             lifted = lambda theta, z: jnp.append(
                 jnp.ravel(self.stage.field(theta, z[:d].reshape(shape))), divergence(theta, z)
             )
             both = [
-                self._integrate(lifted, step, jnp.append(x, 0.0))[-1] for step in (one_step, make_flow(SOLVER_STEPS))
+                self._integrate(lifted, step, jnp.append(x, 0.0))[-1]
+                for step in (one_step, make_flow(SOLVER_STEPS))
             ]
             return blocks[0], blocks[1], both[0], flow[1], both[1]
 
@@ -177,7 +184,9 @@ class Inversion:
             return z, jnp.ravel(z)[:2]
 
         rest = np.mean(self.x.reshape(len(self.x), -1), 0)[starts.shape[1] :]
-        x = np.concatenate([starts, np.tile(rest, (len(starts), 1))], 1).reshape(-1, *self.stage.shape)
+        x = np.concatenate([starts, np.tile(rest, (len(starts), 1))], 1).reshape(
+            -1, *self.stage.shape
+        )
         return np.swapaxes(np.asarray(call_compiled(jax.vmap(follow), x)), 0, 1)
 
 
@@ -200,5 +209,7 @@ def invert_stages(
         mine = bounds[: len(stage)]
         bounds = bounds[len(stage) :]
         x_before = np.asarray(before[i])[:, 0]
-        found.append(Inversion(stage, tuple(weights[i]), x_before, np.asarray(after), np.array(mine)))
+        found.append(
+            Inversion(stage, tuple(weights[i]), x_before, np.asarray(after), np.array(mine))
+        )
     return found

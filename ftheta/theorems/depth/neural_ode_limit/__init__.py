@@ -50,10 +50,18 @@ DEPTHS = tuple(2**k for k in range(3, 13))  # of the examples
 def residual_networks(
     rng: np.random.Generator,
     *,
-    flow: Annotated[str, Knob(says="the vector field", symbol="v", choices=tuple(FLOWS))] = "growth",
-    rate: Annotated[float, Knob(0.1, 4, "growth rate, full turns, or weight norm", "λ", least=1e-3, most=8)] = 1.0,
-    noise: Annotated[float, Knob(0, 1, "size of independent ± noise on each layer's weights", "η")] = 0.0,
-    depth: Annotated[int, Knob(8, 4096, "layers of the deepest network", "T", log=True, most=32_768)] = 1024,
+    flow: Annotated[
+        str, Knob(says="the vector field", symbol="v", choices=tuple(FLOWS))
+    ] = "growth",
+    rate: Annotated[
+        float, Knob(0.1, 4, "growth rate, full turns, or weight norm", "λ", least=1e-3, most=8)
+    ] = 1.0,
+    noise: Annotated[
+        float, Knob(0, 1, "size of independent ± noise on each layer's weights", "η")
+    ] = 0.0,
+    depth: Annotated[
+        int, Knob(8, 4096, "layers of the deepest network", "T", log=True, most=32_768)
+    ] = 1024,
 ) -> Family:
     limit = FLOWS[flow](rate)
 
@@ -63,7 +71,9 @@ def residual_networks(
         return Network(f"{T} layers", limit.output, (W, b), limit.start.shape)
 
     scales = sorted({depth >> k for k in range(8) if depth >> k})
-    return Family(f"residual networks, {flow}, λ = {rate:g}, noise {noise:g}", member, limit, scales)
+    return Family(
+        f"residual networks, {flow}, λ = {rate:g}, noise {noise:g}", member, limit, scales
+    )
 
 
 @lru_cache(4)
@@ -74,7 +84,10 @@ def family_of(subject: Family | Network) -> tuple[Family, Flow]:
             return subject, subject.limit
         remedy = "give the Family limit=ftheta.flows.fields.Flow(field, weights, start) and three scales or more"
         raise SubjectError(
-            "The limit of the family is not known.", where=subject.name, got=subject.limit, remedy=remedy
+            "The limit of the family is not known.",
+            where=subject.name,
+            got=subject.limit,
+            remedy=remedy,
         )
     chain = chain_of(subject)
     rng = np.random.default_rng(0)
@@ -82,7 +95,9 @@ def family_of(subject: Family | Network) -> tuple[Family, Flow]:
         start = start_rows(subject, 1, rng)[0]
         flow = interpolate_weights(chain, chain.longest_stage, chain.weights(subject.params), start)
     T = len(chain.stages[chain.longest_stage])
-    member = lambda depth, rng: Network(f"{depth} steps", flow.output, flow.layers(depth), flow.start.shape)
+    member = lambda depth, rng: Network(
+        f"{depth} steps", flow.output, flow.layers(depth), flow.start.shape
+    )
     return Family(f"{subject.name} in finer steps", member, flow, [T << k for k in range(5)]), flow
 
 
@@ -95,7 +110,9 @@ def residual_blocks_of_one_kind(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
         steps = f"{subject.scales[-1]} blocks in the deepest"
         if isinstance(subject.limit, Flow) and _is_euler(subject, subject.limit):
-            return Finding.sampled(f"{steps}; the members at {len(subject.scales)} depths are Euler steps of the flow")
+            return Finding.sampled(
+                f"{steps}; the members at {len(subject.scales)} depths are Euler steps of the flow"
+            )
         return Finding.assumed(steps)
     if isinstance(read(subject), str):
         return residual_blocks.check(subject)
@@ -152,12 +169,17 @@ def lipschitz_weights(subject: Family | Network) -> Finding:
     note = f"at T = {T}: |θ_k − θ(k/T)| is {apart:.3g}, T|θ_(k+1) − θ_k| is {slope:.5g}"
     note += f"; required: 0 and ≤ {allowed:.5g}"
     holds = apart <= 1e-9 and slope <= allowed * (1 + 1e-9) + 1e-9
-    return (Finding.sampled if holds else Finding.failed)(note, Enclosure.measured(slope, samples=T))
+    return (Finding.sampled if holds else Finding.failed)(
+        note, Enclosure.measured(slope, samples=T)
+    )
 
 
 def _has_blocks(subject: Family | Network) -> bool:
     """Whether it is a family, or a network that is a chain of few dimensions."""
-    return isinstance(subject, Family) or residual_blocks_of_one_kind.check(subject).status is not Status.FAILED
+    return (
+        isinstance(subject, Family)
+        or residual_blocks_of_one_kind.check(subject).status is not Status.FAILED
+    )
 
 
 @theorem(
@@ -195,16 +217,28 @@ def neural_ode_limit(subject: Family | Network, rng: np.random.Generator) -> Evi
     # the weights of one network are joined by straight lines: their kinks cost the Runge-Kutta method its order
     given = isinstance(subject, Network)
     fourth = observed_order("error of the Runge–Kutta method", 4, steps, rk)
-    order1 = observed_order("|x_T − x(1)|", 1, T[-4:], error[-4:], sharp=not given, slack=0.3 if given else 0.1)
-    rates = (Series("bound C/T", T, C.hi / T, "bound"), Series("measured", T, error), Series("Runge–Kutta", steps, rk))
+    order1 = observed_order(
+        "|x_T − x(1)|", 1, T[-4:], error[-4:], sharp=not given, slack=0.3 if given else 0.1
+    )
+    rates = (
+        Series("bound C/T", T, C.hi / T, "bound"),
+        Series("measured", T, error),
+        Series("Runge–Kutta", steps, rk),
+    )
     chosen = list(zip(T, nets))[:: max(1, len(T) // 3)]
     return Evidence(
         claims=(bound, *order1, *(() if given else fourth)),
         charts=(
-            Curves("error against depth", Axis("depth T", "log"), Axis("|x_T − x(1)|", "log"), rates),
+            Curves(
+                "error against depth", Axis("depth T", "log"), Axis("|x_T − x(1)|", "log"), rates
+            ),
             draw_trajectories(flow, {f"T = {n:g}": net.params for n, net in chosen}),
         ),
-        numbers={"C": C, "T × error": scaled[-1], "T × error at T → ∞": 2 * scaled[-1].middle - scaled[-2].middle}
+        numbers={
+            "C": C,
+            "T × error": scaled[-1],
+            "T × error at T → ∞": 2 * scaled[-1].middle - scaled[-2].middle,
+        }
         | {"output": outputs[-1].flat[0], "norm of the output": float(np.linalg.norm(outputs[-1]))},
         summary=f"at T = {T[-1]:g} the error is {error[-1]:.4g}; the bound C/T is {C.hi / T[-1]:.4g}, C = {C.hi:.6g}",
         examples=contrasts,
@@ -222,9 +256,15 @@ def contrasts(rate: float = 1.0, noise: float = 1.0) -> Examples:
     rough = np.array([float(errors.noisy) for errors in found])
     plain = np.array([float(errors.plain) for errors in found])
     claims = (
-        *observed_order("error with independent noise on the weights", 0.5, DEPTHS[-5:], rough[-5:], sharp=True),
+        *observed_order(
+            "error with independent noise on the weights", 0.5, DEPTHS[-5:], rough[-5:], sharp=True
+        ),
         AtMost(f"½η²e^(2λ) ≤ T·E|x_T − x(1)|² with noise, T = {T}", of_noise, mean_square),
-        AtMost(f"½e^λ ≤ error of plain layers as small, T = {T}", of_plain, Enclosure.ball(found[-1].plain)),
+        AtMost(
+            f"½e^λ ≤ error of plain layers as small, T = {T}",
+            of_plain,
+            Enclosure.ball(found[-1].plain),
+        ),
     )
     chart = draw_curves(
         "what the limit needs, ẋ = λx",
@@ -244,9 +284,17 @@ def draw_trajectories(flow: Flow, runs: Mapping[str, Any], points: int = 256) ->
     series = []
     for name, theta in {**runs, "limit": flow.layers(4096)}.items():
         theta = theta if regularity(flow, theta) is not None else flow.layers(points)
-        states = np.concatenate([np.asarray(flow.start)[None], np.asarray(euler(flow.field, theta, flow.start))])
-        kept = np.unique(np.linspace(0, len(states) - 1, min(points, len(states))).round().astype(int))
-        x, y = (states[kept, 0], states[kept, 1]) if plane else (kept / (len(states) - 1), states[kept, 0])
+        states = np.concatenate(
+            [np.asarray(flow.start)[None], np.asarray(euler(flow.field, theta, flow.start))]
+        )
+        kept = np.unique(
+            np.linspace(0, len(states) - 1, min(points, len(states))).round().astype(int)
+        )
+        x, y = (
+            (states[kept, 0], states[kept, 1])
+            if plane
+            else (kept / (len(states) - 1), states[kept, 0])
+        )
         series.append(Series(name, x, y, "reference" if name == "limit" else "measured"))
     labels = ("x₁", "x₂") if plane else ("t", "x")
     return Curves("trajectories", Axis(labels[0]), Axis(labels[1]), tuple(series))

@@ -39,7 +39,9 @@ def runge_kutta(flow: Flow, steps: int) -> jax.Array:
     r"""The states $x(h),x(2h),\dots,x(1)$ by the classical method of order four with $h=1/$`steps`."""
     times = np.arange(2 * steps + 1) / (2 * steps)
     every = flow.weights(times)
-    first, middle, last = (jax.tree.map(lambda w, s=s: w[s], every) for s in (np.s_[:-1:2], np.s_[1::2], np.s_[2::2]))
+    first, middle, last = (
+        jax.tree.map(lambda w, s=s: w[s], every) for s in (np.s_[:-1:2], np.s_[1::2], np.s_[2::2])
+    )
 
     def step(x, layers):
         new = runge_kutta_step(flow.field, layers, x, 1 / steps)
@@ -75,7 +77,11 @@ def distance(flow: Flow, output: np.ndarray, theta: Any = ()) -> Enclosure:
     r"""$|x_T-x(1)|$: in balls where the weights are given and the flow allows it, else from the float64 `output`."""
     if flow.balls is not None and flow.end is not None and regularity(flow, theta) is not None:
         with ctx.workprec(BITS):
-            return Enclosure.ball(sum(((x - y) ** 2 for x, y in zip(ball_euler(flow, theta), flow.end)), arb(0)).sqrt())
+            return Enclosure.ball(
+                sum(
+                    ((x - y) ** 2 for x, y in zip(ball_euler(flow, theta), flow.end)), arb(0)
+                ).sqrt()
+            )
     end, steps = limit_of(flow)
     error = float(np.nan_to_num(np.linalg.norm(np.asarray(output) - end), nan=np.inf))
     return Enclosure.equal(error) if steps is None else Enclosure.measured(error, samples=steps)
@@ -90,8 +96,12 @@ def largest(numbers: Sequence[Enclosure]) -> Enclosure:
 def runge_kutta_errors(flow: Flow, runs: int = 4) -> tuple[np.ndarray, np.ndarray]:
     """Step numbers, fine enough for the field and doubled from run to run, and the errors there above rounding."""
     end, _ = limit_of(flow)
-    steps = max(16, min(REFERENCE_STEPS // 64, int(4 * lipschitz_of(flow).hi))) * 2 ** np.arange(runs)
-    errors = np.array([np.linalg.norm(np.asarray(runge_kutta(flow, int(n))[-1]) - end) for n in steps])
+    steps = max(16, min(REFERENCE_STEPS // 64, int(4 * lipschitz_of(flow).hi))) * 2 ** np.arange(
+        runs
+    )
+    errors = np.array(
+        [np.linalg.norm(np.asarray(runge_kutta(flow, int(n))[-1]) - end) for n in steps]
+    )
     visible = errors > 1e-13 * (1 + np.abs(end).max())
     return steps[visible], errors[visible]
 
@@ -119,7 +129,9 @@ def lipschitz_of(flow: Flow) -> Enclosure:
 
 def steepest_slope(flow: Flow, points: int = 256) -> Enclosure:
     r"""The largest $\|D_xv_{\theta(t)}(x)\|_2$ met at `points` places along the trajectory."""
-    path = np.concatenate([np.asarray(flow.start)[None], np.asarray(runge_kutta(flow, points))[:-1]])
+    path = np.concatenate(
+        [np.asarray(flow.start)[None], np.asarray(runge_kutta(flow, points))[:-1]]
+    )
     slopes = np.asarray(jax.vmap(jax.jacfwd(flow.field, argnums=1))(flow.layers(points), path))
     return Enclosure.measured(float(np.linalg.norm(slopes, 2, axis=(1, 2)).max()), samples=points)
 
@@ -130,7 +142,9 @@ def acceleration_of(flow: Flow, points: int = 1024) -> Enclosure:
         return flow.acceleration
     path = np.concatenate([np.asarray(flow.start)[None], np.asarray(runge_kutta(flow, points))])
     velocity = np.asarray(jax.vmap(flow.field)(flow.weights(np.arange(points + 1) / points), path))
-    return Enclosure.measured(float(np.linalg.norm(np.diff(velocity, axis=0), axis=1).max() * points), samples=points)
+    return Enclosure.measured(
+        float(np.linalg.norm(np.diff(velocity, axis=0), axis=1).max() * points), samples=points
+    )
 
 
 def regularity(flow: Flow, theta: Any) -> tuple[float, float] | None:

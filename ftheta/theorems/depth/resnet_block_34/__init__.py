@@ -50,7 +50,9 @@ def even_blocks(
     depth: Annotated[int, Knob(2, 48, "blocks", "T", most=64)] = 10,
     width: Annotated[int, Knob(2, 32, "width", "d")] = 8,
     c: float = 1.0,
-    weights: Annotated[str, Knob(says="of the blocks", choices=("expanding", "contracting", "random"))] = "expanding",
+    weights: Annotated[
+        str, Knob(says="of the blocks", choices=("expanding", "contracting", "random"))
+    ] = "expanding",
 ) -> Network:
     Q = np.linalg.qr(rng.normal(size=(2, depth, width, width)))[0] * np.sqrt(c / depth)
     U = Q[0]
@@ -58,16 +60,23 @@ def even_blocks(
     return Network(f"{depth} blocks of width {width}, {weights}", apply, (U, V), (width,))
 
 
-@hypothesis(r"$\mathrm{Lip}(v_k)\le c/T$ for every block, and $c<T$", remedy="scale the blocks by 1/T, or raise `c`")
+@hypothesis(
+    r"$\mathrm{Lip}(v_k)\le c/T$ for every block, and $c<T$",
+    remedy="scale the blocks by 1/T, or raise `c`",
+)
 def small_residual_branches(net: Network, *, c: float) -> Finding:
     chain = read(net)
     if isinstance(chain, str):
         return Finding.failed(chain)
-    found = block_constants(chain, chain.weights(net.params), start_rows(net, ROWS, np.random.default_rng(0)))
+    found = block_constants(
+        chain, chain.weights(net.params), start_rows(net, ROWS, np.random.default_rng(0))
+    )
     worst = max((s.bound for s in found), key=lambda bound: bound.hi)
     note = f"T·Lip(v_k) is at most {chain.blocks * worst.hi:.6g}, T = {chain.blocks}; required: at most c = {c:g} < T"
     holds = worst.hi * chain.blocks <= c * (1 + 1e-9) and c < chain.blocks
-    return Finding.decide(holds, note, "bounds rounded up", Enclosure.at_most(chain.blocks * worst.hi))
+    return Finding.decide(
+        holds, note, "bounds rounded up", Enclosure.at_most(chain.blocks * worst.hi)
+    )
 
 
 @theorem(
@@ -87,13 +96,20 @@ def small_residual_branches(net: Network, *, c: float) -> Finding:
     $v(x)=V\sigma(Ux)$.""",
     gist="A skip connection keeps gradients from vanishing or exploding with depth, because each block changes its "
     "input only a little; that is what made networks of a hundred layers trainable.",
-    see_also=("neural-ode-limit", "gradient-product-bound", "signal-propagation-init", "flow-diffeomorphism"),
+    see_also=(
+        "neural-ode-limit",
+        "gradient-product-bound",
+        "signal-propagation-init",
+        "flow-diffeomorphism",
+    ),
 )
 def resnet_block_34(
     net: Network,
     rng: np.random.Generator,
     *,
-    c: Annotated[float, Knob(0.1, 4, "T times the Lipschitz constant of a block", "c", least=1e-3, most=100)] = 1.0,
+    c: Annotated[
+        float, Knob(0.1, 4, "T times the Lipschitz constant of a block", "c", least=1e-3, most=100)
+    ] = 1.0,
 ) -> Evidence:
     r"""A residual block is $x_{k+1}=x_k+v_{\theta_k}(x_k)$, $v(x)=V\sigma(Ux)$. If $V=0$ it is the identity, with
     Jacobian $I$. If $v_k$ is $\frac cT$-Lipschitz, $c<T$, the singular values of the Jacobian of $T$ blocks lie in
@@ -107,11 +123,20 @@ def resnet_block_34(
     hi = (1 + c / T) ** T
     largest = max(s.factors[0].max() for s in found)
     smallest = min(s.factors[1].min() for s in found)
-    names = [f"of stage {k}" for k in range(1, len(found) + 1)] if len(found) > 1 else ["of the blocks"]
+    names = (
+        [f"of stage {k}" for k in range(1, len(found) + 1)] if len(found) > 1 else ["of the blocks"]
+    )
     return Evidence(
-        tuple(claim for name, stretch in zip(names, found) for claim in stretch_claims(stretch, name)),
+        tuple(
+            claim for name, stretch in zip(names, found) for claim in stretch_claims(stretch, name)
+        ),
         (_draw_block(), _draw_perturbation(found)),
-        {"(1 − c/T)^T": lo, "(1 + c/T)^T": hi, "largest stretching": largest, "smallest stretching": smallest},
+        {
+            "(1 − c/T)^T": lo,
+            "(1 + c/T)^T": hi,
+            "largest stretching": largest,
+            "smallest stretching": smallest,
+        },
         summary=f"{T} blocks stretch by {smallest:.6g} to {largest:.6g}, the bounds are {lo:.6g} and {hi:.6g}; "
         f"without the identity they stretch by at most {found[0].plain:.2g}",
         examples=partial(_examples, rng.spawn(1)[0]),
@@ -155,7 +180,11 @@ def _secant(stretch: Stretch, i: int, *, above: bool, bound: float) -> Witness |
     slope = stretch.secant(x, found)
     exact = stretch.exact_bound(above)
     sides = (slope, exact) if above else (exact, slope)
-    return Witness({"x": tuple(map(float, x))}, *sides, "a secant through the blocks, in intervals rounded outward")
+    return Witness(
+        {"x": tuple(map(float, x))},
+        *sides,
+        "a secant through the blocks, in intervals rounded outward",
+    )
 
 
 def _examples(rng: np.random.Generator) -> Examples:
@@ -168,9 +197,16 @@ def _examples(rng: np.random.Generator) -> Examples:
         Identity("a block with last scale 0, minus x", exact(value), exact(0)),
         Identity("its Jacobian times u, minus u", exact(slope), exact(0)),
         *count_claims(famous),
-        Identity("weighted layers: 1 + 2·(3 + 4 + 6 + 3) + 1, in the table", exact(layers), exact(famous.depth)),
+        Identity(
+            "weighted layers: 1 + 2·(3 + 4 + 6 + 3) + 1, in the table",
+            exact(layers),
+            exact(famous.depth),
+        ),
     )
-    numbers = {"parameters of ResNet-34": exact(famous.parameters), "weighted layers": exact(famous.depth)}
+    numbers = {
+        "parameters of ResNet-34": exact(famous.parameters),
+        "weighted layers": exact(famous.depth),
+    }
     return Examples(claims, (draw_parameters(famous),), (famous.table(),), numbers)
 
 
@@ -188,7 +224,9 @@ def _draw_perturbation(found: Sequence[Stretch]) -> Curves:
     ]
     if longest.b < 1:
         series.append(Series("(1 − c/T)^k", k, (1 - longest.b) ** k, "bound"))
-    return Curves("one perturbation, block by block", Axis("blocks"), Axis("its size", "log"), tuple(series))
+    return Curves(
+        "one perturbation, block by block", Axis("blocks"), Axis("its size", "log"), tuple(series)
+    )
 
 
 def _draw_block() -> Dag:

@@ -7,7 +7,9 @@ from ftheta.networks.architectures.famous import basic_block
 from ftheta.networks.architectures.stack import Stack
 
 
-def identity_gaps(rng: np.random.Generator, channels: int = 4, side: int = 6) -> tuple[float, float]:
+def identity_gaps(
+    rng: np.random.Generator, channels: int = 4, side: int = 6
+) -> tuple[float, float]:
     """A block whose last scale is 0, as it is initialised, on a random image: how far its values are from the image,
     and its Jacobian from the identity along a random direction; the largest entries."""
     stack = Stack("block", (basic_block(channels),), (channels, side, side))

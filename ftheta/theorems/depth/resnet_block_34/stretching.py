@@ -45,9 +45,9 @@ class Stretch:
         """Jacobians at every state, or their products with a few unit vectors: shape (states, size, columns)."""
         d = self.stage.size
         columns = np.eye(d) if d <= LARGEST else _units(d)
-        slope = lambda x: jax.vmap(lambda u: jax.jvp(lambda z: self.forward(z, residual), (x,), (u,))[1], out_axes=1)(
-            columns
-        )
+        slope = lambda x: jax.vmap(
+            lambda u: jax.jvp(lambda z: self.forward(z, residual), (x,), (u,))[1], out_axes=1
+        )(columns)
         return np.asarray(call_compiled(jax.vmap(slope), self.x.reshape(len(self.x), -1)))
 
     @cached_property
@@ -65,7 +65,13 @@ class Stretch:
         """The largest stretching of the same layers without the identity beside them."""
         slopes = self._slopes(False)
         whole = self.stage.size <= LARGEST
-        return float((np.linalg.norm(slopes, 2, axis=(1, 2)) if whole else np.linalg.norm(slopes, axis=1).max(1)).max())
+        return float(
+            (
+                np.linalg.norm(slopes, 2, axis=(1, 2))
+                if whole
+                else np.linalg.norm(slopes, axis=1).max(1)
+            ).max()
+        )
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -127,5 +133,10 @@ def _units(d: int) -> np.ndarray:
 def stretches(chain: Chain, params: Any, x: np.ndarray, b: float) -> list[Stretch]:
     """Every residual stage with the states that these inputs have before it."""
     weights = chain.weights(params)
-    before = jax.vmap(lambda row: [seen[0] for seen in chain.states(weights, row)[1]])(jnp.asarray(x))
-    return [Stretch(chain.stages[i], weights[i], np.asarray(before[i]), b) for i in chain.residual_stages]
+    before = jax.vmap(lambda row: [seen[0] for seen in chain.states(weights, row)[1]])(
+        jnp.asarray(x)
+    )
+    return [
+        Stretch(chain.stages[i], weights[i], np.asarray(before[i]), b)
+        for i in chain.residual_stages
+    ]

@@ -40,8 +40,12 @@ def scatter_rows(
     *,
     rows: Annotated[int, Knob(1, 12, "number of rows", "N", most=ROWS)] = 6,
     dimension: Annotated[int, Knob(1, 6, "dimension of the state", "d", most=WIDEST)] = 2,
-    far: Annotated[float, Knob(0.05, 2, "how far the targets are from the inputs", "ε", log=True, most=10)] = 0.5,
-    repeated: Annotated[bool, Knob(says="the first input twice, with two targets", symbol="x₁ = x₂")] = False,
+    far: Annotated[
+        float, Knob(0.05, 2, "how far the targets are from the inputs", "ε", log=True, most=10)
+    ] = 0.5,
+    repeated: Annotated[
+        bool, Knob(says="the first input twice, with two targets", symbol="x₁ = x₂")
+    ] = False,
 ) -> Dataset:
     x = 2 * rng.normal(size=(rows, dimension))
     y = x + far * rng.normal(size=x.shape)
@@ -52,7 +56,11 @@ def scatter_rows(
 def rows_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """The first rows and columns in units of their spread, and targets of no more numbers than inputs."""
     x = data.x[:ROWS].reshape(min(len(data), ROWS), -1)[:, :WIDEST].astype(float)
-    y = x[:, :1] if data.y is None else data.y[:ROWS].reshape(len(x), -1)[:, : x.shape[1]].astype(float)
+    y = (
+        x[:, :1]
+        if data.y is None
+        else data.y[:ROWS].reshape(len(x), -1)[:, : x.shape[1]].astype(float)
+    )
     spread = float(np.sqrt(np.mean((x - x.mean(0)) ** 2))) or 1.0
     return x / spread, y / spread
 
@@ -68,7 +76,10 @@ def inputs_apart(data: Dataset) -> Finding:
     delta = found.separation
     note = f"the smallest distance between two of {len(found.x)} rows is δ = {delta:.4g} of their spread"
     return Finding.decide(
-        delta > 1e-9, note, "all pairs in float64", Enclosure.equal(delta) if np.isfinite(delta) else None
+        delta > 1e-9,
+        note,
+        "all pairs in float64",
+        Enclosure.equal(delta) if np.isfinite(delta) else None,
     )
 
 
@@ -109,9 +120,15 @@ def resnet_local_pl(
     rng: np.random.Generator,
     *,
     depth: Annotated[int, Knob(1, 64, "number of layers", "T", log=True, most=512)] = 16,
-    features: Annotated[int, Knob(8, 256, "random frequencies", "q", log=True, least=1, most=1024)] = 64,
-    scale: Annotated[float, Knob(0.2, 4, "deviation of the frequencies, times the data's spread", "s", log=True)] = 1.5,
-    steps: Annotated[int, Knob(20, 500, "steps of gradient descent", "K", log=True, least=2, most=5000)] = 120,
+    features: Annotated[
+        int, Knob(8, 256, "random frequencies", "q", log=True, least=1, most=1024)
+    ] = 64,
+    scale: Annotated[
+        float, Knob(0.2, 4, "deviation of the frequencies, times the data's spread", "s", log=True)
+    ] = 1.5,
+    steps: Annotated[
+        int, Knob(20, 500, "steps of gradient descent", "K", log=True, least=2, most=5000)
+    ] = 120,
 ) -> Evidence:
     r"""Let $\dot x_i=V_t\varphi(x_i)$ with $\varphi$ $\kappa$-Lipschitz,
     $\mathcal L(V)=\frac1{2N}\sum_i|x_i(1)-y_i|^2$ and $\|V\|_{L^2}\le R$. Then
@@ -168,7 +185,11 @@ def training_claims(found: Trained) -> tuple[Claim, ...]:
 def _claim_squared_loss() -> AtMost:
     r"""With the loss squared, as the notes print it, $E=r^4$ has $|E'|^2/E=16r^2$ at the residual r: no floor."""
     ratio = lambda r: Enclosure.exact(16 * r**2)
-    return AtMost("‖∇E‖²/E for E = ℓ² does not fall from the residual 1 to 1/1000", ratio(1), ratio(Fraction(1, 1000)))
+    return AtMost(
+        "‖∇E‖²/E for E = ℓ² does not fall from the residual 1 to 1/1000",
+        ratio(1),
+        ratio(Fraction(1, 1000)),
+    )
 
 
 def _worst(small: np.ndarray, large: np.ndarray) -> float:
@@ -180,7 +201,12 @@ def _singular_kernel(found: Trained, floor: Enclosure) -> Witness | None:
     row = found.repeated_row()
     if row is None:
         return None
-    return Witness({"row": float(row)}, floor, Enclosure.exact(0), "an earlier row is the same, so K is singular")
+    return Witness(
+        {"row": float(row)},
+        floor,
+        Enclosure.exact(0),
+        "an earlier row is the same, so K is singular",
+    )
 
 
 def _numbers(found: Trained) -> dict[str, Enclosure | float]:
@@ -195,7 +221,9 @@ def _numbers(found: Trained) -> dict[str, Enclosure | float]:
         "largest ‖V‖": float(seen["norm"].max()),
         "least m": found.least,
         "m(0) for infinitely many frequencies": 2 / N * found.problem.limit_of_least_eigenvalue,
-        "m(0) for infinitely many frequencies, from δ alone (Gershgorin)": Enclosure.at_least(from_delta),
+        "m(0) for infinitely many frequencies, from δ alone (Gershgorin)": Enclosure.at_least(
+            from_delta
+        ),
         "‖∇L‖²/L at V = 0": float(found.ratio[0]),
         "first loss": float(loss[0]),
         "last loss": float(loss[-1]),
@@ -226,7 +254,9 @@ def random_instances(rng: np.random.Generator, count: int = 10) -> AtMost:
     r"""$N^{-2}\int\lambda_{\min}(K_t)\sum|p_i|^2dt\le\|\nabla\mathcal L\|^2$ at random weights and data."""
     quotients = []
     for _ in range(count):
-        problem = Problem(Fourier.draw(3, 16, 1.0, rng), rng.normal(size=(5, 3)), rng.normal(size=(5, 3)))
+        problem = Problem(
+            Fourier.draw(3, 16, 1.0, rng), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+        )
         found = problem.measure(rng.normal(size=(8, 3, 32)))[1]
         quotients.append(worst_ratio(found["low"], found["square"]))
     what = f"N⁻² ∫ λ_min(K) Σ|p|² / ‖∇L‖² on {count} random instances"
@@ -248,11 +278,15 @@ def _draw_band(found: Trained) -> Curves:
     high = seen["high"] / seen["loss"]
     series = (
         Series("measured", k, found.ratio[k]),
-        Series("kernel bounds", k, np.sqrt(low * high), "other", "line", np.maximum(low, 1e-12), high),
+        Series(
+            "kernel bounds", k, np.sqrt(low * high), "other", "line", np.maximum(low, 1e-12), high
+        ),
         Series("m", k, np.maximum(seen["m"], 1e-12), "bound"),
         Series("M", k, seen["M"], "bound"),
     )
-    return Curves("the band of the squared gradient", Axis("step"), Axis("‖∇L‖² / L", "log"), series)
+    return Curves(
+        "the band of the squared gradient", Axis("step"), Axis("‖∇L‖² / L", "log"), series
+    )
 
 
 def _draw_losses(found: Trained) -> Curves:

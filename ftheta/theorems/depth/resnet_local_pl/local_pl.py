@@ -24,7 +24,9 @@ class Fourier:
     scale: float
 
     @classmethod
-    def draw(cls, dimension: int, features: int, scale: float, rng: np.random.Generator) -> "Fourier":
+    def draw(
+        cls, dimension: int, features: int, scale: float, rng: np.random.Generator
+    ) -> "Fourier":
         return cls(scale * rng.normal(size=(features, dimension)), scale)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
@@ -59,7 +61,11 @@ class Problem:
     def separation(self) -> float:
         """δ: the smallest distance between two inputs."""
         apart = np.linalg.norm(self.x[:, None] - self.x[None], axis=2)
-        return float(apart[~np.eye(len(self.x), dtype=bool)].min(initial=inf)) if len(self.x) > 1 else inf
+        return (
+            float(apart[~np.eye(len(self.x), dtype=bool)].min(initial=inf))
+            if len(self.x) > 1
+            else inf
+        )
 
     @property
     def least_eigenvalue(self) -> float:

@@ -34,9 +34,15 @@ from .divergence import FEWEST, FURTHER, SETTLED, GradientFlow, affordable_gradi
 def scalar_flow(
     rng: np.random.Generator,
     *,
-    target: Annotated[float, Knob(-1, 2, "where x(0) = 1 should end; flows of the line stay above 0", "y")] = 0.0,
+    target: Annotated[
+        float, Knob(-1, 2, "where x(0) = 1 should end; flows of the line stay above 0", "y")
+    ] = 0.0,
 ) -> Training:
-    return Training(f"ẋ = ax from 1 to {target:g}", lambda a: ((jnp.exp(a) - target) ** 2).sum() / 2, np.zeros(1))
+    return Training(
+        f"ẋ = ax from 1 to {target:g}",
+        lambda a: ((jnp.exp(a) - target) ** 2).sum() / 2,
+        np.zeros(1),
+    )
 
 
 @lru_cache(8)
@@ -73,7 +79,9 @@ def keeps_growing(subject: Training, *, until: float) -> Finding:
     grown = f"‖θ‖ is {run.norms[-1]:.4g} at t = {run.times[-1]:.3g}, {run.growth:+.3g} since the root of that time"
     note = f"{grown}; F is {run.beyond[0.0]:.4g} there and {run.beyond[1.0]:.4g} one unit beyond"
     holds = run.growth > SETTLED and run.improves
-    return (Finding.sampled if holds else Finding.failed)(note, Enclosure.measured(run.growth, samples=len(run.times)))
+    return (Finding.sampled if holds else Finding.failed)(
+        note, Enclosure.measured(run.growth, samples=len(run.times))
+    )
 
 
 @theorem(
@@ -91,14 +99,23 @@ def keeps_growing(subject: Training, *, until: float) -> Finding:
     },
     gist="Training may have no best weights: the loss keeps falling while the weights grow without bound, and a "
     "penalty on their size is what keeps them finite.",
-    see_also=("neural-ode-limit", "flow-diffeomorphism", "implicit-bias", "explicit-regularisation"),
+    see_also=(
+        "neural-ode-limit",
+        "flow-diffeomorphism",
+        "implicit-bias",
+        "explicit-regularisation",
+    ),
 )
 def singular_limit_explosion(
     subject: Training,
     rng: np.random.Generator,
     *,
-    until: Annotated[float, Knob(1, 1e4, "time of the gradient flow", "t", log=True, most=1e8)] = 1000.0,
-    penalty: Annotated[float, Knob(1e-4, 1, "weight of ‖θ‖² beside the loss", "γ", log=True, least=1e-9)] = 0.01,
+    until: Annotated[
+        float, Knob(1, 1e4, "time of the gradient flow", "t", log=True, most=1e8)
+    ] = 1000.0,
+    penalty: Annotated[
+        float, Knob(1e-4, 1, "weight of ‖θ‖² beside the loss", "γ", log=True, least=1e-9)
+    ] = 0.01,
 ) -> Evidence:
     r"""The infimum of a loss over flows need not be attained: without a penalty $\theta$ may diverge. For
     $\dot x=ax$, $x(0)=1$ and the target 0, the gradient flow of $F(a)=\frac12e^{2a}$ is $a(t)=-\frac12\ln(1+2t)$ with
@@ -160,8 +177,18 @@ def closed_form(until: float = 10.0) -> Examples:
     loss = Enclosure.measured(float(run.losses[-1]), samples=n)
     return Examples(
         (
-            Identity(f"a({until:g}) of ẋ = ax, target 0", a, Enclosure.equal(-log(1 + 2 * until) / 2), rtol=1e-7),
-            Identity(f"its loss at t = {until:g}", loss, Enclosure.equal(1 / (2 * (1 + 2 * until))), rtol=1e-7),
+            Identity(
+                f"a({until:g}) of ẋ = ax, target 0",
+                a,
+                Enclosure.equal(-log(1 + 2 * until) / 2),
+                rtol=1e-7,
+            ),
+            Identity(
+                f"its loss at t = {until:g}",
+                loss,
+                Enclosure.equal(1 / (2 * (1 + 2 * until))),
+                rtol=1e-7,
+            ),
         )
     )
 
@@ -182,6 +209,8 @@ def _draw_losses(free: GradientFlow, held: GradientFlow) -> Curves:
     """Losses against time, without and with the penalty."""
     series = (
         Series("no penalty", free.times[1:], np.maximum(free.losses[1:], 1e-16)),
-        Series(f"γ = {held.penalty:g}", held.times[1:], np.maximum(held.losses[1:], 1e-16), "other"),
+        Series(
+            f"γ = {held.penalty:g}", held.times[1:], np.maximum(held.losses[1:], 1e-16), "other"
+        ),
     )
     return Curves("the loss that they buy", Axis("time t", "log"), Axis("F(θ(t))", "log"), series)

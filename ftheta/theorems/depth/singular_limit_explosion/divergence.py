@@ -22,7 +22,8 @@ from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure
 
 POINTS = 96
-SETTLED = 0.01  # relative growth of the norm over the second half of the time, on a logarithmic scale
+# relative growth of the norm over the second half of the time, on a logarithmic scale
+SETTLED = 0.01
 IMPLICIT = 32  # parameters up to which the solver may switch to a stiff method
 EVALUATIONS = 4000  # of the gradient
 # gradients of a network's loss, at most and at least; operations
@@ -80,7 +81,9 @@ class GradientFlow:
         """The loss at some steps beyond the end, along its direction from 0."""
         end = self.states[-1]
         unit = end / max(float(np.linalg.norm(end)), 1e-300)
-        return {s: float(self.objective((end + s * unit).reshape(self.shape))) for s in (0.0, *FURTHER)}
+        return {
+            s: float(self.objective((end + s * unit).reshape(self.shape))) for s in (0.0, *FURTHER)
+        }
 
     @property
     def improves(self) -> bool:
@@ -123,4 +126,6 @@ def gradient_flow(
             states.append(between(times[len(states)]))
     reached = solver.status == "finished"
     losses = np.array([float(both(s.reshape(np.shape(start)))[0]) for s in states])
-    return GradientFlow(objective, times[: len(states)], np.array(states), losses, penalty, reached, np.shape(start))
+    return GradientFlow(
+        objective, times[: len(states)], np.array(states), losses, penalty, reached, np.shape(start)
+    )

@@ -35,8 +35,12 @@ ZERO = Enclosure.exact(0)
 def grid_map(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which linear map", symbol="W", choices=tuple(MAPS))] = "convolution",
-    kernel: Annotated[str, Knob(says="which kernel", symbol="ψ", choices=KERNELS)] = "random integers",
+    kind: Annotated[
+        str, Knob(says="which linear map", symbol="W", choices=tuple(MAPS))
+    ] = "convolution",
+    kernel: Annotated[
+        str, Knob(says="which kernel", symbol="ψ", choices=KERNELS)
+    ] = "random integers",
     size: Annotated[int, Knob(1, 32, "pixels along each side", "M", log=True, most=64)] = 4,
     dimension: Annotated[int, Knob(1, 2, "sides of the grid", "d")] = 2,
     inputs: Annotated[int, Knob(1, 8, "channels in", "S")] = 2,
@@ -47,7 +51,11 @@ def grid_map(
     weights = integer_kernel(kernel, rng, width, dimension, inputs, outputs)
     if kind == "dense":
         if np.prod(grid) ** 2 * inputs * outputs > 1 << 22:
-            raise UsageError("This dense map has too many weights.", got=f"M = {size}", remedy="take a smaller size")
+            raise UsageError(
+                "This dense map has too many weights.",
+                got=f"M = {size}",
+                remedy="take a smaller size",
+            )
         weights = rng.integers(-3, 4, (*grid, outputs, *grid, inputs)).astype(np.float64)
     return Network(f"{kind} on {'×'.join(map(str, grid))}", MAPS[kind], weights, (*grid, inputs))
 
@@ -73,7 +81,9 @@ def acts_on_a_grid(net: Network) -> Finding:
         return Finding.proved(shapes, "shapes compared")
     first = net.description and first_layer_defect(net.description.layers[0].weight)
     told = (
-        f"; on square images its first weight has a commutator of {first:.3g} times its largest entry" if first else ""
+        f"; on square images its first weight has a commutator of {first:.3g} times its largest entry"
+        if first
+        else ""
     )
     return Finding.failed(shapes + told, Enclosure.equal(first) if first else None)
 
@@ -107,16 +117,21 @@ def judge_boundary(seen: Responses | None) -> Finding:
     inner = seen.interior_defect
     if inner is None and not seen.is_zero(seen.defect):
         return Finding.proved(
-            "no two pixels are away from the border: nothing is claimed that depends on it", "an empty statement"
+            "no two pixels are away from the border: nothing is claimed that depends on it",
+            "an empty statement",
         )
     away = f", away from the border by {inner:.3g}" if inner is not None else ""
     note = f"responses to impulses differ by {seen.defect:.3g}{away}"
     if not seen.shares_weights:
-        return Finding.proved(f"{note}: no weights are shared, so that no border matters", "no claim reads the border")
+        return Finding.proved(
+            f"{note}: no weights are shared, so that no border matters", "no claim reads the border"
+        )
     if seen.complete or not seen.is_zero(seen.defect):
         basis = Basis.EXACT if seen.exact else Basis.FLOAT
         why = "the responses to all impulses are the whole linear map"
-        return Finding.decide(seen.is_zero(seen.defect), note, why, seen.known(seen.defect), basis=basis)
+        return Finding.decide(
+            seen.is_zero(seen.defect), note, why, seen.known(seen.defect), basis=basis
+        )
     return Finding.sampled(f"{note}, at {len(seen.positions)} of {seen.layout.pixels} pixels")
 
 
@@ -124,7 +139,12 @@ def judge_boundary(seen: Responses | None) -> Finding:
     title="Translation-equivariant linear maps are convolutions",
     gist="A linear map of images commutes with translations exactly when it is a convolution, which is why "
     "convolutional layers share their weights and need so few parameters.",
-    see_also=("group-equivariant-linear-maps", "subsampling-receptive-field", "lipschitz-bounds", "pde-net-stencils"),
+    see_also=(
+        "group-equivariant-linear-maps",
+        "subsampling-receptive-field",
+        "lipschitz-bounds",
+        "pde-net-stencils",
+    ),
     sources=("peyre-slides", "peyre-notes", "cohen2016"),
     assumes=(acts_on_a_grid, linear, periodic_boundary),
     on=grid_map,
@@ -184,11 +204,15 @@ def claim_convolution(seen: Responses, rng: np.random.Generator) -> list[Claim]:
     """What holds where the weights are shared: it commutes, and the waves are its eigenvectors."""
     what = "largest commutator max|WT_τ − T_τW|"
     atol = FLOAT_ZERO * seen.scale
-    claims: list[Claim] = [Identity(what, seen.known(seen.defect), ZERO, witness=seen.witness(), atol=atol)]
+    claims: list[Claim] = [
+        Identity(what, seen.known(seen.defect), ZERO, witness=seen.witness(), atol=atol)
+    ]
     waves = choose_waves(seen, rng)
     if waves is not None:
         error = error_on_waves(seen, waves)
-        claims.append(Identity(f"W on {len(waves)} waves and ψ̂(ω) times them", error, ZERO, atol=atol))
+        claims.append(
+            Identity(f"W on {len(waves)} waves and ψ̂(ω) times them", error, ZERO, atol=atol)
+        )
     return claims
 
 
@@ -222,6 +246,10 @@ def _measure(seen: Responses) -> dict[str, Enclosure | float]:
         "distance to the convolution": seen.known(seen.distance),
     }
     values = symbol(seen.kernel)[..., 0, 0].ravel()
-    if S == T == 1 and N <= 16 and np.abs(np.imag(values)).max() <= 1e-12 * (np.abs(values).max() or 1):
+    if (
+        S == T == 1
+        and N <= 16
+        and np.abs(np.imag(values)).max() <= 1e-12 * (np.abs(values).max() or 1)
+    ):
         numbers |= {f"eigenvalue {k}": float(value) for k, value in enumerate(np.real(values))}
     return numbers

@@ -36,7 +36,9 @@ def try_images(seen: Responses, rng: np.random.Generator) -> OnImages:
     of_shifted = seen.run(np.roll(x, shift, axes))
     misfit = y - np.array([convolve(seen.kernel, image) for image in x])
     commutator = of_shifted - np.roll(y, shift, axes)
-    return OnImages(_largest_ratio(misfit, x, seen.exact), _largest_ratio(commutator, x, seen.exact), shift)
+    return OnImages(
+        _largest_ratio(misfit, x, seen.exact), _largest_ratio(commutator, x, seen.exact), shift
+    )
 
 
 def _largest_ratio(gap: np.ndarray, x: np.ndarray, exact: bool) -> Enclosure:
@@ -75,5 +77,8 @@ def first_layer_defect(weight: np.ndarray) -> float | None:
     last = weight.reshape(M, M, -1, M, M, 1)
     first = weight.reshape(-1, M, M, M, M, 1)
     views = last, np.moveaxis(first, 0, 2)
-    seen = [respond(dense, view, Layout((M, M), 1, rows // pixels), np.random.default_rng(0)) for view in views]
+    seen = [
+        respond(dense, view, Layout((M, M), 1, rows // pixels), np.random.default_rng(0))
+        for view in views
+    ]
     return min(float(r.defect) for r in seen) / float(np.abs(weight).max())

@@ -45,21 +45,35 @@ def on_whole_orbits(
     rng: np.random.Generator,
     *,
     action: str = "automatic",
-    n: Annotated[int, Knob(2, 5, "points of the set or ring, nodes, or side of the image", "n", most=16)] = 4,
+    n: Annotated[
+        int, Knob(2, 5, "points of the set or ring, nodes, or side of the image", "n", most=16)
+    ] = 4,
     targets: Annotated[
         str, Knob(says="the targets", symbol="y", choices=("invariant", "its own values"))
     ] = "invariant",
 ) -> Network:
-    shape = (n, n) if action in ("permutations of nodes", "quarter turns", "turns and reflections") else (n,)
+    shape = (
+        (n, n)
+        if action in ("permutations of nodes", "quarter turns", "turns and reflections")
+        else (n,)
+    )
     mlp = random_mlp(rng, (int(np.prod(shape)), 16, 1), "tanh", bias=0.5)
-    net = Network(f"tanh network on {shape}", lambda p, x: mlp.apply(p, x.ravel()), mlp.params, shape)
+    net = Network(
+        f"tanh network on {shape}", lambda p, x: mlp.apply(p, x.ravel()), mlp.params, shape
+    )
     rho = moved_by(net, action)
     if not isinstance(rho, Representation):
         raise rho
     x = rng.normal(size=(max(1, 96 // rho.group.order), rho.dimension))
     x = np.concatenate([rho.move(g, x) for g in range(rho.group.order)])
-    y = np.array([net(row.reshape(shape)) for row in x]) if targets != "invariant" else np.cos(x).sum(1)[:, None] / n
-    return net.with_data(Dataset(f"{len(x)} rows, whole orbits", x.reshape(len(x), *shape), y.reshape(len(x), 1)))
+    y = (
+        np.array([net(row.reshape(shape)) for row in x])
+        if targets != "invariant"
+        else np.cos(x).sum(1)[:, None] / n
+    )
+    return net.with_data(
+        Dataset(f"{len(x)} rows, whole orbits", x.reshape(len(x), *shape), y.reshape(len(x), 1))
+    )
 
 
 def moved_by(net: Network, action: str) -> Representation | Exception:
@@ -76,8 +90,12 @@ def group_acts(net: Network, *, action: str) -> Finding:
     if not isinstance(rho, Representation):
         return Finding.failed(str(rho).replace("\n ", ";"))
     if evaluations_afforded(net) < rho.group.order:
-        return Finding.failed(f"{rho.group.order} evaluations an orbit are too many for a network of this size")
-    return Finding.proved(f"{rho.group}, on inputs of shape {net.input_shape}", "ρ(gh) = ρ(g)ρ(h) for all g, h")
+        return Finding.failed(
+            f"{rho.group.order} evaluations an orbit are too many for a network of this size"
+        )
+    return Finding.proved(
+        f"{rho.group}, on inputs of shape {net.input_shape}", "ρ(gh) = ρ(g)ρ(h) for all g, h"
+    )
 
 
 @hypothesis(
@@ -89,10 +107,14 @@ def invariant_targets(net: Network, *, action: str) -> Finding:
     rho = moved_by(net, action)
     x, y = rows_of(net)
     if y is None or not isinstance(rho, Representation):
-        return Finding.proved("the target is 0: no targets of the outputs' size are given", "0 is fixed")
+        return Finding.proved(
+            "the target is 0: no targets of the outputs' size are given", "0 is fixed"
+        )
     met, worst = label_conflict(x, y, *representations_for(net, rho, None))
     note = f"{met} pairs of rows lie in one orbit, their targets differ by at most {worst:.3g}"
-    return Finding.decide(worst <= 1e-12, note, "all pairs", Enclosure.equal(worst), basis=Basis.FLOAT)
+    return Finding.decide(
+        worst <= 1e-12, note, "all pairs", Enclosure.equal(worst), basis=Basis.FLOAT
+    )
 
 
 @theorem(
@@ -100,7 +122,14 @@ def invariant_targets(net: Network, *, action: str) -> Finding:
     gist="Averaging a network over a finite symmetry group makes it equivariant and, if data and target are "
     "symmetric, never increases its squared risk; the equivariant linear maps are what weight sharing leaves free.",
     see_also=("conv-iff-equivariant", "subsampling-receptive-field", "noise-dropout-augmentation"),
-    sources=("murari-slides", "scaman-slides", "zaheer2017", "maron2019", "cohen2016", "elesedy2021"),
+    sources=(
+        "murari-slides",
+        "scaman-slides",
+        "zaheer2017",
+        "maron2019",
+        "cohen2016",
+        "elesedy2021",
+    ),
     assumes=(real_inputs, group_acts, invariant_targets),
     on=on_whole_orbits,
     breaks_on=lambda rng: on_whole_orbits(rng, targets="its own values"),
@@ -116,7 +145,9 @@ def group_equivariant_linear_maps(
     net: Network,
     rng: np.random.Generator,
     *,
-    action: Annotated[str, Knob(says="what moves", symbol="G", choices=tuple(ACTIONS))] = "automatic",
+    action: Annotated[
+        str, Knob(says="what moves", symbol="G", choices=tuple(ACTIONS))
+    ] = "automatic",
 ) -> Evidence:
     r"""For representations $\rho_1,\rho_2$ of a finite group $G$ by unitary matrices, the average
     $\bar W=\frac1{|G|}\sum_g\rho_2(g)^{-1}W\rho_1(g)$ is the orthogonal projection on the maps with
@@ -147,14 +178,24 @@ def _risk_claims(seen: OnOrbits) -> tuple[Claim, ...]:
     """Averaging does not increase the risk; what it takes away is the spread on orbits."""
     size = float((seen.values**2).sum(-1).mean() + (seen.y**2).sum(-1).mean()) or 1.0
     risk, averaged, parts = (
-        Enclosure.equal(v) for v in (seen.risk, seen.averaged_risk, seen.averaged_risk + seen.spread)
+        Enclosure.equal(v)
+        for v in (seen.risk, seen.averaged_risk, seen.averaged_risk + seen.spread)
     )
-    law = "its rows" if seen.closed else f"all {seen.source.group.order} copies of {len(seen.rows)} rows"
+    law = (
+        "its rows"
+        if seen.closed
+        else f"all {seen.source.group.order} copies of {len(seen.rows)} rows"
+    )
     witness = seen.risks_again() if seen.averaged_risk > seen.risk + 1e-12 * size else None
     what = f"mean of |f̄ − y|² on {law}, at most that of |f − y|²"
     return (
         AtMost(what, averaged, risk, witness=witness, atol=1e-12 * size),
-        Identity("mean of |f − y|², and |f̄ − y|² plus the spread on orbits", risk, parts, atol=1e-12 * size),
+        Identity(
+            "mean of |f − y|², and |f̄ − y|² plus the spread on orbits",
+            risk,
+            parts,
+            atol=1e-12 * size,
+        ),
     )
 
 
@@ -190,16 +231,30 @@ def _projection_claims(linear: Linear) -> tuple[Claim, ...]:
         solved = EXACT(maps.by_null_space)
         claims.append(Identity("dimension: unknowns minus rank, and characters", solved, counted))
     if maps.by_orbits is not None:
-        claims.append(Identity("dimension: orbits of pairs, and characters", EXACT(maps.by_orbits), counted))
+        claims.append(
+            Identity("dimension: orbits of pairs, and characters", EXACT(maps.by_orbits), counted)
+        )
     again = np.rint(maps.project(S) * n).astype(np.int64)
     square = [Fraction(int((a.astype(object) ** 2).sum())) for a in (linear.W, S, n * linear.W - S)]
     kept = EXACT(square[1] / n**2 + square[2] / n**2)
     return (
         *claims,
-        Identity("largest |ρ(g)W̄ − W̄ρ(g)| over the group", EXACT(int(maps.commutators(S).max())), EXACT(0)),
-        Identity("largest entry of the average of W̄, minus W̄", EXACT(int(np.abs(again - n * S).max())), EXACT(0)),
+        Identity(
+            "largest |ρ(g)W̄ − W̄ρ(g)| over the group",
+            EXACT(int(maps.commutators(S).max())),
+            EXACT(0),
+        ),
+        Identity(
+            "largest entry of the average of W̄, minus W̄",
+            EXACT(int(np.abs(again - n * S).max())),
+            EXACT(0),
+        ),
         Identity("‖W‖² and ‖W̄‖² + ‖W − W̄‖²", EXACT(square[0]), kept),
-        Identity("largest entry of W̄ minus its expansion in the basis", EXACT(linear.off_basis()), EXACT(0)),
+        Identity(
+            "largest entry of W̄ minus its expansion in the basis",
+            EXACT(linear.off_basis()),
+            EXACT(0),
+        ),
     )
 
 
@@ -209,8 +264,18 @@ def _average_claims(net: Any, seen: OnOrbits) -> tuple[Claim, ...]:
     name = seen.source.group.names[g]
     atol = ZERO * size
     return (
-        Identity(f"f̄ at a row moved by {name}, minus f̄ at the row moved", Enclosure.equal(gap), EXACT(0), atol=atol),
-        Identity(f"the lift of f at a row moved by {name}, and moved", Enclosure.equal(lifted), EXACT(0), atol=atol),
+        Identity(
+            f"f̄ at a row moved by {name}, minus f̄ at the row moved",
+            Enclosure.equal(gap),
+            EXACT(0),
+            atol=atol,
+        ),
+        Identity(
+            f"the lift of f at a row moved by {name}, and moved",
+            Enclosure.equal(lifted),
+            EXACT(0),
+            atol=atol,
+        ),
     )
 
 
@@ -226,7 +291,9 @@ def _chart_basis(linear: Linear) -> Heatmap:
     extent = (0.0, float(sheet.shape[1]), 0.0, float(sheet.shape[0]))
     if sheet.size < 200:  # so small that numbers would be written into the cells
         sheet = np.kron(sheet, np.ones((3, 3)))
-    return Heatmap(shown, Axis("input coordinates"), Axis("output coordinates"), sheet[::-1], extent, "weight")
+    return Heatmap(
+        shown, Axis("input coordinates"), Axis("output coordinates"), sheet[::-1], extent, "weight"
+    )
 
 
 def _chart_orbits(seen: OnOrbits) -> tuple[Chart, ...]:

@@ -21,7 +21,9 @@ def _rows(group: Group, shape: Shape) -> Representation:
 
 def _pairs(shape: Shape) -> Representation:
     if len(shape) < 2 or shape[0] != shape[1]:
-        raise UsageError("Permutations of nodes move square matrices.", got=f"inputs of shape {shape}")
+        raise UsageError(
+            "Permutations of nodes move square matrices.", got=f"inputs of shape {shape}"
+        )
     return on_graphs(symmetric(shape[0]), prod(shape[2:]))
 
 
@@ -29,7 +31,11 @@ def _image(group: Group, shape: Shape) -> Representation:
     found = image_axes(shape)
     if found is None:
         got = f"inputs of shape {shape}"
-        raise UsageError("The inputs are no images.", got=got, remedy="give (side, side, channels) or a flat square")
+        raise UsageError(
+            "The inputs are no images.",
+            got=got,
+            remedy="give (side, side, channels) or a flat square",
+        )
     (height, width), channels, first = found
     return on_images(group, (height, width), channels, channels_first=first)
 

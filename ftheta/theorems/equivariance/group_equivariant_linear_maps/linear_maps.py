@@ -44,7 +44,9 @@ class Linear:
         return Fraction(int(gap.max()), self.order)
 
     def numbers(self) -> dict[str, Enclosure | float]:
-        found: dict[str, Enclosure | float] = {"equivariant maps": EXACT(Fraction(self.maps.by_characters))}
+        found: dict[str, Enclosure | float] = {
+            "equivariant maps": EXACT(Fraction(self.maps.by_characters))
+        }
         if self.maps.by_null_space is not None:
             found["by null space"] = EXACT(self.maps.by_null_space)
         if self.maps.by_orbits is not None:
@@ -77,7 +79,10 @@ def convolution_defect(group: Group, rng: np.random.Generator, side: int = 5) ->
     worst = 0
     for g in range(group.order):
         moved = pixels.move(g, x.reshape(-1)).reshape(x.shape)
-        worst = max(worst, int(np.abs(convolve_twice(moved).reshape(-1) - poses.move(g, y.reshape(-1))).max()))
+        worst = max(
+            worst,
+            int(np.abs(convolve_twice(moved).reshape(-1) - poses.move(g, y.reshape(-1))).max()),
+        )
     return worst
 
 

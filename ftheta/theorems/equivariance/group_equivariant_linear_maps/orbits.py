@@ -70,7 +70,11 @@ class OnOrbits:
 
     @property
     def word(self) -> str:
-        return "invariance" if not (self.target.character - self.target.dimension).any() else "equivariance"
+        return (
+            "invariance"
+            if not (self.target.character - self.target.dimension).any()
+            else "equivariance"
+        )
 
     def risks_again(self) -> Witness | None:
         """Both risks in intervals; None where outputs move otherwise than by exchanging entries."""
@@ -83,16 +87,22 @@ class OnOrbits:
             return None
         moved = found.map(lambda end: end.reshape(group.order, len(self.rows), -1))
         values = moved.map(
-            lambda end: np.stack([self.target.move(int(group.inverses[g]), end[g]) for g in range(group.order)])
+            lambda end: np.stack(
+                [self.target.move(int(group.inverses[g]), end[g]) for g in range(group.order)]
+            )
         )
         risk = lambda v, y: jnp.mean(jnp.sum((v - y) ** 2, -1))
         averaged = enclose_number(lambda v, y: risk(jnp.mean(v, 0), y), values, self.y)
         seen = values.map(lambda end: end[group.identity]) if self.closed else values
         how = "the network in intervals rounded outward"
-        return Witness({"rows": float(len(self.rows))}, averaged, enclose_number(risk, seen, self.y), how)
+        return Witness(
+            {"rows": float(len(self.rows))}, averaged, enclose_number(risk, seen, self.y), how
+        )
 
     def numbers(self) -> dict[str, Enclosure | float]:
-        defect = Enclosure.at_least(float(self.defects.max()), samples=self.values.shape[0] * self.values.shape[1])
+        defect = Enclosure.at_least(
+            float(self.defects.max()), samples=self.values.shape[0] * self.values.shape[1]
+        )
         return {
             "group order": EXACT(self.source.group.order),
             f"{self.word} defect": defect,
@@ -117,14 +127,18 @@ def rows_of(net: Any, most: int = ROWS) -> tuple[np.ndarray, np.ndarray | None]:
     return x, flat.astype(float) if flat.shape[1] == k else None
 
 
-def evaluate_on_orbits(net: Any, source: Representation, x: np.ndarray, y: np.ndarray | None) -> OnOrbits | None:
+def evaluate_on_orbits(
+    net: Any, source: Representation, x: np.ndarray, y: np.ndarray | None
+) -> OnOrbits | None:
     """The network along the orbits of as many rows as are affordable, and finite there; None where no row is."""
     source, target = representations_for(net, source, None)
     most = max(1, min(MOST_MOVED, evaluations_afforded(net)) // source.group.order)
     rows = x[:most].reshape(min(len(x), most), -1).astype(np.float64)
     labels = np.zeros((len(rows), target.dimension)) if y is None else y[:most]
     moved = moved_outputs(net, source, rows)
-    back = np.stack([target.move(int(source.group.inverses[g]), moved[g]) for g in range(source.group.order)])
+    back = np.stack(
+        [target.move(int(source.group.inverses[g]), moved[g]) for g in range(source.group.order)]
+    )
     finite = np.isfinite(back).all((0, 2))
     if not finite.any():
         return None
@@ -139,11 +153,15 @@ def average_gaps(net: Any, seen: OnOrbits) -> tuple[int, float, float, float]:
     group = seen.source.group
     g = group.generators[0] if group.generators else group.identity
     rows = seen.rows[:1]
-    here, there = (moved_outputs(net, source, source.move(h, rows))[:, 0] for h in (group.identity, g))
+    here, there = (
+        moved_outputs(net, source, source.move(h, rows))[:, 0] for h in (group.identity, g)
+    )
     # f(k·gx): entry kg of what was seen at x
     lifted = float(np.abs(there - here[group.table[:, g]]).max())
     back = [
-        np.stack([seen.target.move(int(group.inverses[k]), v[k]) for k in range(group.order)]).mean(0)
+        np.stack([seen.target.move(int(group.inverses[k]), v[k]) for k in range(group.order)]).mean(
+            0
+        )
         for v in (here, there)
     ]
     size = float(np.abs(here).max()) or 1.0
@@ -151,7 +169,9 @@ def average_gaps(net: Any, seen: OnOrbits) -> tuple[int, float, float, float]:
     return g, gap, lifted, size
 
 
-def label_conflict(x: np.ndarray, y: np.ndarray, source: Representation, target: Representation) -> tuple[int, float]:
+def label_conflict(
+    x: np.ndarray, y: np.ndarray, source: Representation, target: Representation
+) -> tuple[int, float]:
     """Pairs of rows in one orbit that were met, and the largest difference between their targets."""
     rows = x.reshape(len(x), -1).astype(np.float64) + 0.0  # −0 is 0
     where = {row.tobytes(): i for i, row in enumerate(rows)}

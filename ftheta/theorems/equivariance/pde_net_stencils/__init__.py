@@ -41,9 +41,12 @@ RINGS = (16, 32, 64, 128)  # points of the circles on which a conductivity is le
 def one_filter(
     rng: np.random.Generator,
     *,
-    stencil: Annotated[str, Knob(says="which filter", symbol="q", choices=(*STENCILS, "random"))] = "second difference",
+    stencil: Annotated[
+        str, Knob(says="which filter", symbol="q", choices=(*STENCILS, "random"))
+    ] = "second difference",
     ratio: Annotated[
-        float, Knob(0.05, 1, "what it is multiplied by: cΔt/h² of a diffusion", "r", least=1e-3, most=4)
+        float,
+        Knob(0.05, 1, "what it is multiplied by: cΔt/h² of a diffusion", "r", least=1e-3, most=4),
     ] = 0.4,
 ) -> Network:
     q = STENCILS[stencil] if stencil != "random" else rng.normal(size=5)
@@ -63,7 +66,10 @@ def has_windows(net: Network) -> Finding:
     if isinstance(found, FthetaError):
         return Finding.failed(f"{found.what} {found.got or ''}".strip())
     size = "×".join(map(str, found[0].weights.shape))
-    return Finding.proved(f"the first one has {size} taps; {len(found)} of its filters are read", "a node of its graph")
+    return Finding.proved(
+        f"the first one has {size} taps; {len(found)} of its filters are read",
+        "a node of its graph",
+    )
 
 
 @hypothesis(
@@ -74,10 +80,18 @@ def has_windows(net: Network) -> Finding:
 def stable(net: Network, *, steps: int) -> Finding:
     layers = read_diffusion(net, steps)
     if layers is None:
-        return Finding.proved("the filter is no diffusion, m₀ = m₁ = 0 < m₂, of one channel", "an empty statement")
-    note = f"the worst wave is multiplied by {layers.growth:.6g} a layer; cΔt/h² = {layers.ratio:.4g}"
+        return Finding.proved(
+            "the filter is no diffusion, m₀ = m₁ = 0 < m₂, of one channel", "an empty statement"
+        )
+    note = (
+        f"the worst wave is multiplied by {layers.growth:.6g} a layer; cΔt/h² = {layers.ratio:.4g}"
+    )
     return Finding.decide(
-        layers.growth <= 1 + 1e-12, note, "all waves of the ring", Enclosure.equal(layers.growth), basis=Basis.FLOAT
+        layers.growth <= 1 + 1e-12,
+        note,
+        "all waves of the ring",
+        Enclosure.equal(layers.growth),
+        basis=Basis.FLOAT,
     )
 
 
@@ -104,7 +118,8 @@ def pde_net_stencils(
     rng: np.random.Generator,
     *,
     steps: Annotated[
-        int, Knob(10, 1000, "layers of the residual network", "T", log=True, least=1, most=MOST_STEPS)
+        int,
+        Knob(10, 1000, "layers of the residual network", "T", log=True, least=1, most=MOST_STEPS),
     ] = 200,
 ) -> Evidence:
     r"""A filter $q$ on a grid of step $h$ is a differential operator: with the moments $m_\alpha=\sum_kk^\alpha q[k]$
@@ -127,7 +142,9 @@ def pde_net_stencils(
     if layers is not None:
         claims += [*_claim_diffusion(layers), _claim_filter_learnt(layers, rng)]
         numbers["growth of the worst wave"] = layers.growth
-        numbers["distance to the heat equation"] = float(np.abs(layers.states[-1] - layers.exact(layers.steps)).max())
+        numbers["distance to the heat equation"] = float(
+            np.abs(layers.states[-1] - layers.exact(layers.steps)).max()
+        )
         charts = [draw_heat(layers), *charts]
     return Evidence(
         claims=(*claims, *_claim_accuracy(first, with_rate=is_one_layer(net))),
@@ -154,7 +171,9 @@ def _claim_layer_slides_filter(net: Network, stencil: Stencil, rng: np.random.Ge
     u = rng.normal(size=net.input_shape)
     gap = float(np.abs(np.asarray(net(u)) - slide(stencil, u)).max())
     atol = 1e-9 * float(np.abs(stencil.weights).sum())
-    return Identity("f(u) minus Σ q[k] u(·+k), u random on the ring", Enclosure.equal(gap), ZERO, atol=atol)
+    return Identity(
+        "f(u) minus Σ q[k] u(·+k), u random on the ring", Enclosure.equal(gap), ZERO, atol=atol
+    )
 
 
 def _claim_accuracy(stencil: Stencil, *, with_rate: bool) -> tuple[Claim, ...]:
@@ -167,7 +186,9 @@ def _claim_accuracy(stencil: Stencil, *, with_rate: bool) -> tuple[Claim, ...]:
     bound = AtMost(what, Enclosure.equal(found.ratio), Enclosure.exact(1))
     if not with_rate:
         return (bound,)
-    rate = observed_order("error of the operator on a cosine, in 1/h", found.order, 1 / found.steps, found.errors)
+    rate = observed_order(
+        "error of the operator on a cosine, in 1/h", found.order, 1 / found.steps, found.errors
+    )
     return (bound, *rate)
 
 
@@ -193,13 +214,20 @@ def _claim_diffusion(layers: Diffusion) -> tuple[Claim, Claim, Claim]:
             Enclosure.equal(first),
             witness=_witness_growth(layers) if last > first else None,
         ),
-        Identity("change of the sum of u", Enclosure.equal(mass), ZERO, atol=1e-9 * size * layers.start.size),
+        Identity(
+            "change of the sum of u",
+            Enclosure.equal(mass),
+            ZERO,
+            atol=1e-9 * size * layers.start.size,
+        ),
     )
 
 
 def _witness_growth(layers: Diffusion) -> Witness:
     many, after, start = layers.enclose_growth()
-    return Witness({"layers": float(many)}, after, start, "layer by layer in intervals rounded outward")
+    return Witness(
+        {"layers": float(many)}, after, start, "layer by layer in intervals rounded outward"
+    )
 
 
 def _claim_filter_learnt(layers: Diffusion, rng: np.random.Generator) -> Claim:

@@ -23,7 +23,9 @@ def draw_heat(diffusion: Diffusion) -> Curves | Heatmap:
     x = np.arange(len(diffusion.start)) / len(diffusion.start)
     layers = [Series(f"layer {k}", x, np.round(diffusion.states[k], 8)) for k in shown]
     exact = Series("heat equation", x, np.round(diffusion.exact(diffusion.steps), 8), "reference")
-    return Curves("heat equation by a residual convolution network", Axis("x"), Axis("u"), (*layers, exact))
+    return Curves(
+        "heat equation by a residual convolution network", Axis("x"), Axis("u"), (*layers, exact)
+    )
 
 
 def draw_response(stencil: Stencil) -> Curves:
@@ -47,7 +49,13 @@ def tabulate_filters(stencils: Sequence[Stencil]) -> Table:
         accuracy = stencil.accuracy()
         taps = "×".join(map(str, stencil.weights.shape))
         rows.append(
-            (k, taps, stencil.operator(), "–" if order is None else order, "–" if accuracy is None else accuracy)
+            (
+                k,
+                taps,
+                stencil.operator(),
+                "–" if order is None else order,
+                "–" if accuracy is None else accuracy,
+            )
         )
     columns = ("filter", "taps", "operator, h = 1", "order of the derivative", "order of the error")
     return Table("filters as differential operators", columns, tuple(rows))

@@ -56,7 +56,10 @@ def approach_operator(stencil: Stencil) -> Approach | None:
     omega = WAVE[: stencil.dimension]
     turned = np.cos(PHASE + d * np.pi / 2)
     limit = sum(
-        float(stencil.moment(a)) * prod(w**k for w, k in zip(omega, a)) / prod(map(factorial, a)) * turned
+        float(stencil.moment(a))
+        * prod(w**k for w, k in zip(omega, a))
+        / prod(map(factorial, a))
+        * turned
         for a in exponents(stencil.dimension, d)
     )
     steps = 0.5 ** np.arange(1.0, 6.0)
@@ -64,5 +67,6 @@ def approach_operator(stencil: Stencil) -> Approach | None:
     values = [stencil.apply(_wave, origin, h) / h**d for h in steps]
     errors = np.abs(np.array(values) - limit)
     bounds = np.array([stencil.remainder(h, d + order, max(omega)) / h**d for h in steps])
-    slack = 1e-12 * float(np.abs(stencil.weights).sum()) / steps**d  # what rounding of the terms may leave
+    # what rounding of the terms may leave
+    slack = 1e-12 * float(np.abs(stencil.weights).sum()) / steps**d
     return Approach(order, steps, errors, float(((errors - slack) / bounds).max()))

@@ -19,13 +19,19 @@ LEARNT_TAPS = 5
 def slide(stencil: Stencil, u: np.ndarray) -> np.ndarray:
     r"""$\sum_kq[k]u(\cdot+k)$ on a ring, along the last axes."""
     axes = tuple(range(u.ndim - stencil.dimension, u.ndim))
-    return sum((float(q) * np.roll(u, [-k for k in at], axes) for at, q in stencil.taps.items()), np.zeros_like(u))
+    return sum(
+        (float(q) * np.roll(u, [-k for k in at], axes) for at, q in stencil.taps.items()),
+        np.zeros_like(u),
+    )
 
 
 def symbol_on(stencil: Stencil, grid: tuple[int, ...]) -> np.ndarray:
     r"""$\sum_kq[k]e^{i\langle k,\omega\rangle}$ at the frequencies of a ring: what each wave is multiplied by."""
     waves = np.meshgrid(*(2 * np.pi * np.fft.fftfreq(M) for M in grid), indexing="ij")
-    phases = (float(q) * np.exp(1j * sum(k * w for k, w in zip(at, waves))) for at, q in stencil.taps.items())
+    phases = (
+        float(q) * np.exp(1j * sum(k * w for k, w in zip(at, waves)))
+        for at, q in stencil.taps.items()
+    )
     return sum(phases, np.zeros(grid, complex))
 
 
@@ -63,7 +69,9 @@ class Diffusion:
 
     def exact(self, step: int) -> np.ndarray:
         """The solution of the heat equation itself at the time of a layer."""
-        waves = np.meshgrid(*(2 * np.pi * np.fft.fftfreq(M) for M in self.start.shape), indexing="ij")
+        waves = np.meshgrid(
+            *(2 * np.pi * np.fft.fftfreq(M) for M in self.start.shape), indexing="ij"
+        )
         decay = np.exp(-self.ratio * step * sum(w**2 for w in waves))
         return np.real(np.fft.ifftn(np.fft.fftn(self.start) * decay))
 
@@ -76,7 +84,10 @@ class Diffusion:
 
         def after(u: Any, taps: Any, layers: int = layers) -> Any:
             for _ in range(layers):
-                moved = [q * jnp.roll(u, [-k for k in at], range(u.ndim)) for at, q in zip(self.stencil.taps, taps)]
+                moved = [
+                    q * jnp.roll(u, [-k for k in at], range(u.ndim))
+                    for at, q in zip(self.stencil.taps, taps)
+                ]
                 u = u + sum(moved)
             return jnp.sqrt(jnp.mean(u * u))
 
@@ -117,7 +128,11 @@ def learn(before: np.ndarray, after: np.ndarray, taps: int = LEARNT_TAPS) -> np.
 def error_of_learnt_filter(diffusion: Diffusion, rng: np.random.Generator) -> float:
     """The largest error of the filter that least squares find in states of the network itself."""
     u = rng.normal(size=(8, 32))
-    line = Stencil(diffusion.stencil.weights if diffusion.stencil.dimension == 1 else np.array([1.0, -2.0, 1.0]) * 0.2)
+    line = Stencil(
+        diffusion.stencil.weights
+        if diffusion.stencil.dimension == 1
+        else np.array([1.0, -2.0, 1.0]) * 0.2
+    )
     after = u + slide(line, u)
     taps = len(line.weights)
     found = learn(u, after, max(taps, LEARNT_TAPS))
@@ -139,4 +154,6 @@ def learn_conductivity(M: int, c: float, rng: np.random.Generator) -> float:
     before = a @ cosines + b @ sines
     after = (a * decay) @ cosines + (b * decay) @ sines
     q = learn(before, after)
-    return float(sum(w * k**2 for w, k in zip(q, np.arange(len(q)) - len(q) // 2)) / 2 * h**2 / step)
+    return float(
+        sum(w * k**2 for w, k in zip(q, np.arange(len(q)) - len(q) // 2)) / 2 * h**2 / step
+    )

@@ -43,5 +43,10 @@ def stencils_of(filters: np.ndarray) -> list[Stencil]:
 def is_one_layer(net: Any) -> bool:
     """Whether the network is a table of one convolution of one channel on a ring: a filter, slid along."""
     table = table_of(net)
-    alone = table is not None and table.circular and len(table.layers) == 1 and isinstance(table.layers[0], Conv)
+    alone = (
+        table is not None
+        and table.circular
+        and len(table.layers) == 1
+        and isinstance(table.layers[0], Conv)
+    )
     return alone and net.input_shape[0] == 1 and net.output_shape == net.input_shape

@@ -45,7 +45,9 @@ class Stencil:
         }
 
     def moment(self, alpha: Index) -> Fraction:
-        return sum((q * prod(k**a for k, a in zip(at, alpha)) for at, q in self.taps.items()), Fraction(0))
+        return sum(
+            (q * prod(k**a for k, a in zip(at, alpha)) for at, q in self.taps.items()), Fraction(0)
+        )
 
     @cached_property
     def moments(self) -> dict[Index, Fraction]:
@@ -71,7 +73,10 @@ class Stencil:
         if first is None:
             return None
         for later in range(1, most + 1):
-            if any(abs(self.moment(a)) > self.rounding for a in exponents(self.dimension, first + later)):
+            if any(
+                abs(self.moment(a)) > self.rounding
+                for a in exponents(self.dimension, first + later)
+            ):
                 return later
         return None
 
@@ -89,11 +94,16 @@ class Stencil:
 
     def apply(self, f: Callable[..., Any], x: Sequence[float], h: float) -> float:
         r"""$\sum_kq[k]f(x+kh)$."""
-        return sum(float(q) * float(f(*(a + k * h for a, k in zip(x, at)))) for at, q in self.taps.items())
+        return sum(
+            float(q) * float(f(*(a + k * h for a, k in zip(x, at)))) for at, q in self.taps.items()
+        )
 
     def remainder(self, h: float, terms: int, frequency: float) -> float:
         r"""A bound for what is left of the series after orders below `terms`, for waves of this frequency."""
-        reach = sum(abs(float(q)) * (sum(map(abs, at)) * h * frequency) ** terms for at, q in self.taps.items())
+        reach = sum(
+            abs(float(q)) * (sum(map(abs, at)) * h * frequency) ** terms
+            for at, q in self.taps.items()
+        )
         return reach / factorial(terms)
 
     def series(self, omega: Sequence[float], phase: float, h: float, terms: int) -> float:
@@ -121,7 +131,9 @@ def from_moments(moments: dict[Index, Fraction], shape: Index) -> dict[Index, Fr
         values = [Fraction(int(v.p), int(v.q)) for v in solved.entries()]
         rest = tuple(m for k, m in enumerate(shape) if k != axis)
         table = np.moveaxis(np.array(values, dtype=object).reshape(n, *rest), 0, axis)
-    return {tuple(i - n // 2 for i, n in zip(at, shape)): table.item(at) for at in np.ndindex(*shape)}
+    return {
+        tuple(i - n // 2 for i, n in zip(at, shape)): table.item(at) for at in np.ndindex(*shape)
+    }
 
 
 def _fmpq(value: Fraction) -> Any:
@@ -148,10 +160,13 @@ def filters_of(net: Any) -> np.ndarray:
         node = next((n for n in graph.nodes if n.primitive == "conv_general_dilated"), None)
         if node is None:
             raise SubjectError(
-                "The network has no convolution.", got=getattr(net, "name", ""), remedy="give one that has"
+                "The network has no convolution.",
+                got=getattr(net, "name", ""),
+                remedy="give one that has",
             )
         kernel = np.transpose(
-            _without_input(graph, net.params, node.inputs[1]), node.params["dimension_numbers"].rhs_spec
+            _without_input(graph, net.params, node.inputs[1]),
+            node.params["dimension_numbers"].rhs_spec,
         )
     if not all(1 <= n <= MOST_TAPS for n in kernel.shape[2:]) or prod(kernel.shape[2:]) < 2:
         raise SubjectError(
@@ -170,9 +185,16 @@ def _without_input(graph: Graph, params: Any, slot: Slot) -> np.ndarray:
         if slot.id in values:
             break
         if all(s.id in values for s in node.inputs):
-            values.update(zip((s.id for s in node.outputs), node.evaluate(*(values[s.id] for s in node.inputs))))
+            values.update(
+                zip(
+                    (s.id for s in node.outputs),
+                    node.evaluate(*(values[s.id] for s in node.inputs)),
+                )
+            )
     if slot.id not in values:
-        raise SubjectError("The first convolution has no fixed filter.", got="a kernel that depends on the input")
+        raise SubjectError(
+            "The first convolution has no fixed filter.", got="a kernel that depends on the input"
+        )
     return np.asarray(values[slot.id])
 
 

@@ -42,7 +42,9 @@ PAIRS = 256  # of signals on which max-pooling is tried
 def windows_on_a_ring(
     rng: np.random.Generator,
     *,
-    architecture: Annotated[str, Knob(says="whose windows", choices=("strided", *CHAINS))] = "strided",
+    architecture: Annotated[
+        str, Knob(says="whose windows", choices=("strided", *CHAINS))
+    ] = "strided",
     layers: Annotated[int, Knob(1, 6, "layers of the strided network", "L")] = 3,
     kernel: Annotated[int, Knob(1, 11, "width of its windows", "k")] = 3,
     stride: Annotated[int, Knob(1, 4, "its strides", "s")] = 2,
@@ -50,14 +52,24 @@ def windows_on_a_ring(
     boundary: Annotated[str, Knob(says="beyond the border", choices=("ring", "zeros"))] = "ring",
 ) -> Network:
     if architecture == "strided":
-        one = (Conv(kernel=kernel, stride=stride, padding=kernel // 2), ReLU(), *(Pool(kernel=2, stride=2),) * pools)
-        table = Stack(f"{layers} layers of {kernel} taps, stride {stride}", one * layers, (1, 1 << 20), True)
+        one = (
+            Conv(kernel=kernel, stride=stride, padding=kernel // 2),
+            ReLU(),
+            *(Pool(kernel=2, stride=2),) * pools,
+        )
+        table = Stack(
+            f"{layers} layers of {kernel} taps, stride {stride}", one * layers, (1, 1 << 20), True
+        )
     else:
         table = FAMOUS[architecture]()
     field, jump = formula_field(longest_chain(table.layers[: table.last_grid]))
     length = jump * max(8, -(-field // jump) + 1)
     if length > LONGEST:
-        raise UsageError("The ring would be too long.", got=f"{length:,} places", remedy="take fewer layers or strides")
+        raise UsageError(
+            "The ring would be too long.",
+            got=f"{length:,} places",
+            remedy="take fewer layers or strides",
+        )
     thin = table.thin(length, circular=boundary == "ring")
     params = jax.tree.map(lambda w: w * rng.uniform(0.5, 1.5, w.shape), thin.averaging())
     return Network(f"{table.name} on {length} places", thin.apply, params, thin.input_shape)
@@ -79,7 +91,11 @@ def on_grids(net: Network) -> Finding:
     if axes_of(net) is None:
         return Finding.failed(f"{shapes}: no grid")
     affordable = evaluations_afforded(net) >= AFFORDED
-    return Finding.proved(shapes, "shapes") if affordable else Finding.failed(f"{shapes}: too costly to be shifted")
+    return (
+        Finding.proved(shapes, "shapes")
+        if affordable
+        else Finding.failed(f"{shapes}: too costly to be shifted")
+    )
 
 
 @hypothesis(
@@ -90,12 +106,16 @@ def on_grids(net: Network) -> Finding:
 def ring(net: Network) -> Finding:
     seen = see_shifts(net) if axes_of(net) and evaluations_afforded(net) >= AFFORDED else None
     if seen is None:
-        return Finding.failed(f"the sides of {net.output_shape} do not divide those of {net.input_shape} by one stride")
+        return Finding.failed(
+            f"the sides of {net.output_shape} do not divide those of {net.input_shape} by one stride"
+        )
     note = f"shifts by {seen.stride} change {seen.border_share:.0%} of the outputs, by at most {seen.worst_kept:.3g}"
     number = Enclosure.at_least(seen.worst_kept, samples=seen.rows)
     if seen.worst_kept > ZERO:
         return Finding.failed(note, number)
-    return Finding.sampled(f"shifts by multiples of {seen.stride} change nothing, {seen.rows} inputs", number)
+    return Finding.sampled(
+        f"shifts by multiples of {seen.stride} change nothing, {seen.rows} inputs", number
+    )
 
 
 @theorem(
@@ -133,7 +153,9 @@ def subsampling_receptive_field(net: Network, rng: np.random.Generator) -> Evide
         charts=(*((draw_growth(table),) if table else ()), draw_profile(field), draw_defects(seen)),
         numbers={
             "receptive field": EXACT(field.width),
-            "support of the gradient": EXACT(width) if table else Enclosure.at_least(width, samples=GRADIENTS),
+            "support of the gradient": EXACT(width)
+            if table
+            else Enclosure.at_least(width, samples=GRADIENTS),
             "jump": EXACT(seen.stride),
             "defect at shifts in sℤ": seen.worst_kept,
         },
@@ -150,12 +172,16 @@ def claim_field(field: Field) -> tuple[Claim, ...]:
     seen = field.support
     if field.table is None:
         what = "width of the gradient's support, at most what the program connects"
-        return (AtMost(what, Enclosure.at_least(seen.width, samples=GRADIENTS), EXACT(field.width)),)
+        return (
+            AtMost(what, Enclosure.at_least(seen.width, samples=GRADIENTS), EXACT(field.width)),
+        )
     table = field.table
     width, jump = formula_field(longest_chain(table.layers[: table.last_grid]))
     return (
         Identity(
-            "receptive field: 1 + Σ(k − 1)∏s, and traced back through the table", EXACT(width), EXACT(field.width)
+            "receptive field: 1 + Σ(k − 1)∏s, and traced back through the table",
+            EXACT(width),
+            EXACT(field.width),
         ),
         Identity("first place with a gradient, and by the table", EXACT(seen.lo), EXACT(field.lo)),
         Identity("last place with a gradient, and by the table", EXACT(seen.hi), EXACT(field.hi)),
@@ -192,7 +218,13 @@ def _examples() -> Examples:
     ratio = pooling_stretch(*rng.normal(size=(2, PAIRS, 12)))
     return Examples(
         claims=(
-            Identity(f"max-pool minus a + r(b − a), on {PAIRS} integer signals", EXACT(gap), EXACT(0)),
-            AtMost("|pool x − pool y|_∞ / |x − y|_∞", Enclosure.at_least(ratio, samples=PAIRS), EXACT(1)),
+            Identity(
+                f"max-pool minus a + r(b − a), on {PAIRS} integer signals", EXACT(gap), EXACT(0)
+            ),
+            AtMost(
+                "|pool x − pool y|_∞ / |x − y|_∞",
+                Enclosure.at_least(ratio, samples=PAIRS),
+                EXACT(1),
+            ),
         )
     )

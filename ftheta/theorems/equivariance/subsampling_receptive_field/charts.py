@@ -29,15 +29,21 @@ def draw_growth(table: Stack) -> Curves:
     k = np.arange(len(rows) + 1)
     fields = Series("receptive field", k, [1, *(row.field for row in rows)], mark="step")
     jumps = Series("jump", k, [1, *(row.jump for row in rows)], "reference", "step")
-    return Curves("growth of the receptive field", Axis("layer"), Axis("places", "log"), (fields, jumps))
+    return Curves(
+        "growth of the receptive field", Axis("layer"), Axis("places", "log"), (fields, jumps)
+    )
 
 
 def draw_defects(seen: ShiftDefects) -> Curves:
     """The relative change of the output against the shift of the input."""
     kept = seen.kept
-    series = [Series(f"multiples of {seen.stride}", seen.shifts[kept], seen.defects[kept], mark="points")]
+    series = [
+        Series(f"multiples of {seen.stride}", seen.shifts[kept], seen.defects[kept], mark="points")
+    ]
     if not kept.all():
-        series.append(Series("other shifts", seen.shifts[~kept], seen.defects[~kept], "other", "points"))
+        series.append(
+            Series("other shifts", seen.shifts[~kept], seen.defects[~kept], "other", "points")
+        )
     return Curves(
         f"defect against shift: zero at multiples of {seen.stride}",
         Axis("shift τ of the input"),

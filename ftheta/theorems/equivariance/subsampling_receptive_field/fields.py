@@ -46,7 +46,10 @@ def measure_field(stack: Stack, layer: int | None = None) -> tuple[Support, tupl
     thin = windows.thin(length)
     o = thin.shapes[-1][-1] // 2
     params = thin.averaging()
-    gradient = jax.jit(jax.grad(lambda x: thin.apply(params, x)[0, o]), compiler_options=dict(quick_compiler_options()))
+    gradient = jax.jit(
+        jax.grad(lambda x: thin.apply(params, x)[0, o]),
+        compiler_options=dict(quick_compiler_options()),
+    )
     ramp = np.linspace(1.0, 2.0, length)[None]
     with jax.enable_x64(True):
         seen = sum(np.abs(np.asarray(gradient(x)))[0] for x in (ramp, ramp[:, ::-1].copy()))
@@ -70,7 +73,11 @@ def grid_axes(shape: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def gradient_support(
-    f: Callable[[Any], Any], shape: tuple[int, ...], out: tuple[int, ...], axis: int, inputs: np.ndarray
+    f: Callable[[Any], Any],
+    shape: tuple[int, ...],
+    out: tuple[int, ...],
+    axis: int,
+    inputs: np.ndarray,
 ) -> Support:
     """Along a grid axis of the input: the union over these inputs of where the middle output has a gradient."""
     ends = grid_axes(out) or ()
@@ -86,7 +93,9 @@ def gradient_support(
     return support_of(found.max(others))
 
 
-def structural_support(f: Callable[[Any], Any], shape: tuple[int, ...], out: tuple[int, ...], axis: int) -> Support:
+def structural_support(
+    f: Callable[[Any], Any], shape: tuple[int, ...], out: tuple[int, ...], axis: int
+) -> Support:
     """Along an axis: the places from which NaN reaches the middle output. Arithmetic and maxima hand NaN on, whatever
     the weights are, so that this is what the program connects; choices by comparison may hide some of it."""
     ends = grid_axes(out) or ()

@@ -66,9 +66,14 @@ class ShiftDefects:
         def gap(x: Any) -> Any:
             y = self.net(x)
             moved = self.net(jnp.roll(x, tau, axis))
-            return jnp.max(jnp.abs(moved - jnp.roll(y, tau // self.stride, out))) / jnp.max(jnp.abs(y))
+            return jnp.max(jnp.abs(moved - jnp.roll(y, tau // self.stride, out))) / jnp.max(
+                jnp.abs(y)
+            )
 
-        x = max(draw_inputs(self.net, self.rows), key=lambda row: float(np.nan_to_num(gap(row), nan=np.inf)))
+        x = max(
+            draw_inputs(self.net, self.rows),
+            key=lambda row: float(np.nan_to_num(gap(row), nan=np.inf)),
+        )
         return tau, enclose_number(gap, x)
 
 
@@ -93,7 +98,9 @@ def measure_shifts(net: Any, stride: int) -> ShiftDefects:
     moved = np.concatenate([np.roll(x, tau, axis + 1) for tau in shifts])
     with jax.enable_x64(True):
         if moved.size <= AT_ONCE:
-            values = np.asarray(jax.jit(jax.vmap(net), compiler_options=dict(quick_compiler_options()))(moved))
+            values = np.asarray(
+                jax.jit(jax.vmap(net), compiler_options=dict(quick_compiler_options()))(moved)
+            )
         else:
             values = np.asarray(jax.jit(lambda xs: jax.lax.map(net, xs, batch_size=16))(moved))
     values = values.reshape(len(shifts), ROWS, *net.output_shape)
@@ -101,7 +108,10 @@ def measure_shifts(net: Any, stride: int) -> ShiftDefects:
     size = np.where(size > 0, size, 1.0)
     near = []
     for tau, seen in zip(shifts, values):
-        gaps = [np.abs(seen - np.roll(values[0], s, out + 1)) for s in {int(tau // stride), -int(-tau // stride)}]
+        gaps = [
+            np.abs(seen - np.roll(values[0], s, out + 1))
+            for s in {int(tau // stride), -int(-tau // stride)}
+        ]
         near.append(min(float((g.reshape(ROWS, -1).max(1) / size).max()) for g in gaps))
     near = np.nan_to_num(near, nan=np.inf)  # no number is no equality
     others = tuple(k for k in range(len(net.output_shape) + 1) if k != out + 1)

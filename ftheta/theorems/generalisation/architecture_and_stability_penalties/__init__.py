@@ -46,8 +46,23 @@ from ftheta.training.regularisers.penalties import (
 from ftheta.training.study import ROWS as MOST_ROWS
 
 from .ablations import compare_penalties
-from .charts import draw_ablation, draw_power_iteration, draw_probes, draw_remainders, draw_stacks, tabulate_ablation
-from .input_noise import MOVES, ROWS, Function, enclose_gap, expand, find_smooth_rows, measure_remainders
+from .charts import (
+    draw_ablation,
+    draw_power_iteration,
+    draw_probes,
+    draw_remainders,
+    draw_stacks,
+    tabulate_ablation,
+)
+from .input_noise import (
+    MOVES,
+    ROWS,
+    Function,
+    enclose_gap,
+    expand,
+    find_smooth_rows,
+    measure_remainders,
+)
 from .stacks import DEPTH, WIDTH, stack_layers
 
 ZERO = Enclosure.exact(0)
@@ -59,7 +74,9 @@ LARGEST = 512  # sides of matrices that are decomposed
 def draw_network(
     rng: np.random.Generator,
     *,
-    n: Annotated[int, Knob(16, 200, "rows, half of them to test", "n", log=True, least=8, most=400)] = 80,
+    n: Annotated[
+        int, Knob(16, 200, "rows, half of them to test", "n", log=True, least=8, most=400)
+    ] = 80,
     noise: Annotated[float, Knob(0, 2, "noise of the targets", "σ", most=10)] = 0.5,
 ) -> Network:
     x = rng.normal(size=(n, 3))
@@ -71,7 +88,9 @@ def draw_network(
 
 def build_network_on_kinks(rng: np.random.Generator) -> Network:
     net = Description((Dense(np.eye(2), np.zeros(2), "relu"), Dense(np.ones((1, 2)), np.zeros(1))))
-    return Network.described(net, "ReLU at its kinks").with_data(Dataset("rows", np.zeros((4, 2)), np.zeros(4)))
+    return Network.described(net, "ReLU at its kinks").with_data(
+        Dataset("rows", np.zeros((4, 2)), np.zeros(4))
+    )
 
 
 def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
@@ -81,8 +100,14 @@ def rows_of(net: Network) -> tuple[np.ndarray, np.ndarray]:
     else:
         x = net.data.x[:MOST_ROWS].astype(float)
     out = outputs_of(net)
-    y = np.zeros((len(x), 1)) if out is None else targets_of(out.y, out.classes, int(np.prod(net.output_shape)))
-    return x, np.broadcast_to(y[: len(x)], (len(x), int(np.prod(net.output_shape)))).reshape(-1, *net.output_shape)
+    y = (
+        np.zeros((len(x), 1))
+        if out is None
+        else targets_of(out.y, out.classes, int(np.prod(net.output_shape)))
+    )
+    return x, np.broadcast_to(y[: len(x)], (len(x), int(np.prod(net.output_shape)))).reshape(
+        -1, *net.output_shape
+    )
 
 
 @hypothesis(
@@ -95,16 +120,25 @@ def smooth_somewhere(net: Network) -> Finding:
     if d > MOVES:
         return Finding.failed(f"{d:,} inputs, second derivatives are taken of {MOVES:,} at most")
     if d * net.parameters > WORK:
-        return Finding.failed(f"{d:,} inputs × {net.parameters:,} parameters, at most {WORK:,} for second derivatives")
+        return Finding.failed(
+            f"{d:,} inputs × {net.parameters:,} parameters, at most {WORK:,} for second derivatives"
+        )
     good = len(find_smooth_rows(lambda v: net.apply(net.params, v), rows_of(net)[0]))
     note = f"around {good} rows"
     return Finding.sampled(note) if good else Finding.failed(note)
 
 
-@hypothesis(r"$\mathbb E\,vv^\top=I$ for the probes", remedy="take signs or Gaussian vectors", name="isotropic probes")
+@hypothesis(
+    r"$\mathbb E\,vv^\top=I$ for the probes",
+    remedy="take signs or Gaussian vectors",
+    name="isotropic probes",
+)
 def unit_probes(net: Network, *, probe: str) -> Finding:
     return Finding.decide(
-        probe != "uniform", {"uniform": "variance 1/3"}.get(probe, "variance 1"), "closed form", basis=Basis.EXACT
+        probe != "uniform",
+        {"uniform": "variance 1/3"}.get(probe, "variance 1"),
+        "closed form",
+        basis=Basis.EXACT,
     )
 
 
@@ -112,8 +146,20 @@ def unit_probes(net: Network, *, probe: str) -> Finding:
     title="Penalties and architectures that control the Lipschitz constant",
     gist="The Jacobian of a network can be penalised with one random vector per row, its spectral norms with a few "
     "steps of power iteration, and noise on the inputs does much the same: three cheap ways to a smoother network.",
-    see_also=("lipschitz-bounds", "noise-dropout-augmentation", "gradient-product-bound", "normalisation-layers"),
-    sources=("murari-slides", "drucker1992", "bishop1995", "hutchinson1990", "miyato2018", "yoshida2017"),
+    see_also=(
+        "lipschitz-bounds",
+        "noise-dropout-augmentation",
+        "gradient-product-bound",
+        "normalisation-layers",
+    ),
+    sources=(
+        "murari-slides",
+        "drucker1992",
+        "bishop1995",
+        "hutchinson1990",
+        "miyato2018",
+        "yoshida2017",
+    ),
     assumes=(real_inputs, smooth_somewhere, unit_probes),
     on=draw_network,
     breaks_on=build_network_on_kinks,
@@ -128,12 +174,19 @@ def architecture_and_stability_penalties(
     net: Network,
     rng: np.random.Generator,
     *,
-    probe: Annotated[str, Knob(says="random vectors of the trace", symbol="v", choices=PROBES)] = "signs",
-    draws: Annotated[int, Knob(100, 5000, "random vectors", "T", log=True, least=20, most=50_000)] = 1000,
+    probe: Annotated[
+        str, Knob(says="random vectors of the trace", symbol="v", choices=PROBES)
+    ] = "signs",
+    draws: Annotated[
+        int, Knob(100, 5000, "random vectors", "T", log=True, least=20, most=50_000)
+    ] = 1000,
     powers: Annotated[int, Knob(1, 200, "steps of power iteration", "k", log=True, most=2000)] = 40,
-    strength: Annotated[float, Knob(0, 1, "strength of the penalties that are trained with", "γ", most=10)] = 0.1,
+    strength: Annotated[
+        float, Knob(0, 1, "strength of the penalties that are trained with", "γ", most=10)
+    ] = 0.1,
     steps: Annotated[
-        int, Knob(50, 1000, "steps of training with each penalty", "K", log=True, least=5, most=5000)
+        int,
+        Knob(50, 1000, "steps of training with each penalty", "K", log=True, least=5, most=5000),
     ] = 300,
 ) -> Evidence:
     r"""$\|J\|_F^2=\mathbb E\|J^\top v\|^2$ if $\mathbb E\,vv^\top=I$; for a linear map it is $\|W\|_F^2$. Power
@@ -146,7 +199,9 @@ def architecture_and_stability_penalties(
     trained = None
     if out is not None:
         labels = out.y[: len(x)]
-        trained = compare_penalties(net.apply, net.params, out.loss, x, labels, rng, steps=steps, strength=strength)
+        trained = compare_penalties(
+            net.apply, net.params, out.loss, x, labels, rng, steps=steps, strength=strength
+        )
     f = partial(net.apply, net.params)
     traces, exact, seen = _claim_traces(f, x, probe, rng, draws)
     matrices = [np.asarray(leaf) for leaf in jax.tree.leaves(net.params) if np.ndim(leaf) == 2]
@@ -206,18 +261,24 @@ def _claim_traces(
     size = max(float(exact.mean()), 1e-300)
 
     def pull_back(vectors: np.ndarray) -> np.ndarray:
-        each = jax.vmap(lambda row, some: jax.lax.map(lambda one: squared_pullback(f, row, one), some))
+        each = jax.vmap(
+            lambda row, some: jax.lax.map(lambda one: squared_pullback(f, row, one), some)
+        )
         return np.asarray(call_compiled(each, x, vectors))
 
     claims: list[Claim] = []
     if outputs <= LISTED and kind == "signs":
-        every = np.array(list(product((1.0, -1.0), repeat=outputs)))[: 2 ** (outputs - 1)]  # v and −v give the same
+        # v and −v give the same
+        every = np.array(list(product((1.0, -1.0), repeat=outputs)))[: 2 ** (outputs - 1)]
         listed = pull_back(np.broadcast_to(every, (len(x), *every.shape))).mean(1)
         off = Enclosure.equal(float(np.abs(listed - exact).max()) / size)
-        claims.append(Identity("mean of ‖Jᵀv‖² over all signs, less ‖J‖_F², relative", off, ZERO, atol=1e-9))
+        claims.append(
+            Identity("mean of ‖Jᵀv‖² over all signs, less ‖J‖_F², relative", off, ZERO, atol=1e-9)
+        )
     few = min(draws, max(40, 2_000_000 // max(J.size, 1)))
     seen = pull_back(_draw_vectors(kind, (len(x), few, outputs), rng))
-    variance = sum(probe_variance(each, kind) for each in J) / len(x) ** 2  # the probes of different rows differ
+    # the probes of different rows differ
+    variance = sum(probe_variance(each, kind) for each in J) / len(x) ** 2
     by_draws = mean(seen.mean(0), variance=variance)
     what = f"‖J‖_F² at {len(x)} rows, and probes: {kind}"
     claims.append(Identity(what, Enclosure.equal(float(exact.mean())), by_draws))
@@ -243,8 +304,18 @@ def _claim_powers(
     what = f"largest ‖Wv_k‖/σ_max, {len(used)} matrices, {steps} steps"
     claims: list[Claim] = [
         AtMost(what, Enclosure.equal(above), Enclosure.exact(1)),
-        AtMost("(σ² − θ_k)/σ² − bound, largest over k and matrices", Enclosure.equal(worst), ZERO, atol=1e-9),
-        AtMost("largest fall of ‖Wv_k‖ from one step to the next, relative", Enclosure.equal(falls), ZERO, atol=1e-9),
+        AtMost(
+            "(σ² − θ_k)/σ² − bound, largest over k and matrices",
+            Enclosure.equal(worst),
+            ZERO,
+            atol=1e-9,
+        ),
+        AtMost(
+            "largest fall of ‖Wv_k‖ from one step to the next, relative",
+            Enclosure.equal(falls),
+            ZERO,
+            atol=1e-9,
+        ),
     ]
     return claims, [draw_power_iteration(*pairs[0])]
 
@@ -255,7 +326,9 @@ def _claim_normalised(net: Description, X: np.ndarray) -> list[Claim]:
     if not any(layer.weight.any() for layer in calm.layers):
         return []
     f = partial(calm.apply, calm.params)
-    slopes = np.asarray(call_compiled(jax.vmap(lambda row: jacobian_at(f, row)), jnp.asarray(X[:ROWS])))
+    slopes = np.asarray(
+        call_compiled(jax.vmap(lambda row: jacobian_at(f, row)), jnp.asarray(X[:ROWS]))
+    )
     steepest = float(np.linalg.norm(slopes, 2, axis=(1, 2)).max())
     found = Enclosure.at_least(steepest, samples=len(slopes))
     return [AtMost("steepest Jacobian of the normalised network", found, product_bound(calm))]
@@ -272,7 +345,9 @@ def _claim_expansion(f: Function, X: np.ndarray, Y: np.ndarray) -> Claim:
         where = {"x": tuple(np.ravel(X[row])[:8].tolist())}
         witness = Witness(where, gap, ZERO, "one row in intervals rounded outward")
     what = f"(E‖f(x + sε) − y‖² − ‖f − y‖²)/s² less ‖J‖² + ⟨f − y, Δf⟩, {len(found.rows)} rows"
-    return Identity(what, Enclosure.equal(float(found.gaps[k])), ZERO, witness, atol=found.tolerance)
+    return Identity(
+        what, Enclosure.equal(float(found.gaps[k])), ZERO, witness, atol=found.tolerance
+    )
 
 
 # ---- worked examples ------------------------------------------------------------------------------------------------
@@ -305,23 +380,42 @@ def _example_numbers() -> dict[str, Enclosure]:
 def _examples(layers: np.ndarray) -> Examples:
     """In fractions: a linear map and all its signs, a row with noise, x² where curvature counts. In float64: a stack of
     random layers with skip connections, and the order of the remainder for a small tanh network."""
-    probed = sum(((np.array(v) @ LINEAR_MAP) ** 2).sum() for v in product((1, -1), repeat=3)) / Fraction(8)
+    probed = sum(
+        ((np.array(v) @ LINEAR_MAP) ** 2).sum() for v in product((1, -1), repeat=3)
+    ) / Fraction(8)
     off_probes = probed - (LINEAR_MAP**2).sum()
     off_noise = _noise_loss_of_example() - 9 - SPREAD**2 * 2
     off_square = ADDED - SLOPE**2 - BEND
     stacks = stack_layers(layers)
     net = random_mlp(np.random.default_rng(0), (2, 6, 1), "tanh", bias=0.3)
     point = np.array([0.3, -0.2])
-    left = measure_remainders(partial(net.apply, net.params), point, 3.0, np.geomspace(0.01, 0.1, 8))
+    left = measure_remainders(
+        partial(net.apply, net.params), point, 3.0, np.geomspace(0.01, 0.1, 8)
+    )
     finer = 1 / left.spreads
     rate = fit_rate(finer, left.after_both)
     floor = Enclosure.equal(float(stacks.floor[-1]))
     kept = Enclosure.equal(float(stacks.skipped[-1]))
     claims = (
         Identity("mean of ‖Wᵀv‖² over all 8 signs, less ‖W‖_F²", Enclosure.exact(off_probes), ZERO),
-        Identity("row (1, 2), noise 0.1: E(y − xw)² − 9 − s²‖w‖²", Enclosure.exact(off_noise), ZERO),
-        Identity("x² at 1, y = 0: s² of E f(x + sε)² less f′² + (f − y)f″", Enclosure.exact(off_square), ZERO),
-        Rate("remainder of the expansion against 1/s", 4.0, rate, tuple(finer), tuple(left.after_both), slack=0.3),
+        Identity(
+            "row (1, 2), noise 0.1: E(y − xw)² − 9 − s²‖w‖²", Enclosure.exact(off_noise), ZERO
+        ),
+        Identity(
+            "x² at 1, y = 0: s² of E f(x + sε)² less f′² + (f − y)f″",
+            Enclosure.exact(off_square),
+            ZERO,
+        ),
+        Rate(
+            "remainder of the expansion against 1/s",
+            4.0,
+            rate,
+            tuple(finer),
+            tuple(left.after_both),
+            slack=0.3,
+        ),
         AtMost("∏(1 − ‖M_ℓ‖) ≤ σ_min(∏(I + M_ℓ))", floor, kept),
     )
-    return Examples(claims, (draw_remainders(left), draw_stacks(stacks)), numbers=_example_numbers())
+    return Examples(
+        claims, (draw_remainders(left), draw_stacks(stacks)), numbers=_example_numbers()
+    )

@@ -72,7 +72,9 @@ class Ablation:
 def draw_starts(params: Any, count: int, rng: np.random.Generator) -> np.ndarray:
     """Vectors of parameters to start from: matrices drawn anew at their own size, everything else as it is."""
     draw = lambda leaf: rng.normal(size=leaf.shape) * leaf.std() if np.ndim(leaf) >= 2 else leaf
-    return np.stack([np.asarray(ravel_pytree(jax.tree.map(draw, params))[0], np.float64) for _ in range(count)])
+    return np.stack(
+        [np.asarray(ravel_pytree(jax.tree.map(draw, params))[0], np.float64) for _ in range(count)]
+    )
 
 
 def run_ablation(
@@ -95,7 +97,11 @@ def run_ablation(
     shape = jax.eval_shape(apply, params, x[0]).shape
     rng = np.random.default_rng(seed)
     size = (DRAWS, *x.shape)
-    tables = [rng.normal(size=size), rng.random(size), rng.choice([-1.0, 1.0], (DRAWS, len(x), *shape))]
+    tables = [
+        rng.normal(size=size),
+        rng.random(size),
+        rng.choice([-1.0, 1.0], (DRAWS, len(x), *shape)),
+    ]
     tables = [jnp.asarray(t) for t in tables]
     signs = rng.choice([-1.0, 1.0], (len(u), *shape))
 
@@ -108,9 +114,15 @@ def run_ablation(
         return jnp.mean(jax.vmap(lambda row, v: squared_pullback(f, row, v))(inputs, probes))
 
     def objective(theta: Any, k: Any, mixed: Recipe) -> Any:
-        push, chance, probes = (jax.lax.dynamic_index_in_dim(t, k % DRAWS, keepdims=False) for t in tables)
+        push, chance, probes = (
+            jax.lax.dynamic_index_in_dim(t, k % DRAWS, keepdims=False) for t in tables
+        )
         disturbed = jnp.where(chance < mixed.keep, (x + mixed.spread * push) / mixed.keep, 0.0)
-        return risk(theta, disturbed, y) + mixed.l2 * jnp.sum(theta**2) + mixed.jacobian * steep(theta, x, probes)
+        return (
+            risk(theta, disturbed, y)
+            + mixed.l2 * jnp.sum(theta**2)
+            + mixed.jacobian * steep(theta, x, probes)
+        )
 
     def project(theta: Any, mixed: Recipe) -> Any:
         return ravel_pytree(largest_row(mixed.row)(spectral_ball(mixed.radius)(rebuild(theta))))[0]
@@ -120,18 +132,27 @@ def run_ablation(
 
         def body(k: Any, carry: Any) -> Any:
             theta, memory = carry
-            update, memory = rule.step(jax.grad(objective)(theta, k, mixed), k + 1.0, memory, TRACED)
+            update, memory = rule.step(
+                jax.grad(objective)(theta, k, mixed), k + 1.0, memory, TRACED
+            )
             theta = theta + update - 2 * step * mixed.decay * theta
             often = (k % OFTEN == OFTEN - 1) | (k == steps - 1)
             return jax.lax.cond(often, lambda t: project(t, mixed), lambda t: t, theta), memory
 
         theta, _ = jax.lax.fori_loop(0, steps, body, (start, rule.begin(jnp.zeros_like(start))))
-        return risk(theta, x, y), risk(theta, u, z), steep(theta, x, tables[2][0]), steep(theta, u, signs)
+        return (
+            risk(theta, x, y),
+            risk(theta, u, z),
+            steep(theta, x, tables[2][0]),
+            steep(theta, u, signs),
+        )
 
     table = np.array([astuple(r)[1:] for r in chosen])
     columns = tuple(table.T)
     over_starts = jax.vmap(train, (0, None))
-    found = call_compiled(jax.vmap(over_starts, (None, 0)), jnp.asarray(starts), tuple(map(jnp.asarray, columns)))
+    found = call_compiled(
+        jax.vmap(over_starts, (None, 0)), jnp.asarray(starts), tuple(map(jnp.asarray, columns))
+    )
     return Ablation(tuple(r.name for r in chosen), *(np.asarray(v) for v in found))
 
 
@@ -156,4 +177,6 @@ def compare_penalties(
     targets = named.targets(y, jax.eval_shape(apply, params, x[0]).shape)
     few = affordable(size, len(x) * len(chosen) * STARTS, steps)
     starts = draw_starts(params, STARTS, rng)
-    return run_ablation(apply, params, named, (x[a], targets[a]), (x[b], targets[b]), chosen, starts, steps=few)
+    return run_ablation(
+        apply, params, named, (x[a], targets[a]), (x[b], targets[b]), chosen, starts, steps=few
+    )

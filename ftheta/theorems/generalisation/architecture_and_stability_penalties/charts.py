@@ -19,9 +19,13 @@ def draw_probes(exact: np.ndarray, seen: np.ndarray) -> Curves:
     error = per_draw.std() / np.sqrt(k)
     series = (
         Series("exact", [1, len(k)], [float(exact.mean())] * 2, "reference"),
-        Series("running mean", k, running, "measured", lo=running - 2 * error, hi=running + 2 * error),
+        Series(
+            "running mean", k, running, "measured", lo=running - 2 * error, hi=running + 2 * error
+        ),
     )
-    return Curves("‖J‖² by random probes", Axis("probes", "log"), Axis("mean ‖J‖² of the rows"), series)
+    return Curves(
+        "‖J‖² by random probes", Axis("probes", "log"), Axis("mean ‖J‖² of the rows"), series
+    )
 
 
 def draw_power_iteration(error: np.ndarray, bound: np.ndarray) -> Curves:
@@ -29,8 +33,13 @@ def draw_power_iteration(error: np.ndarray, bound: np.ndarray) -> Curves:
     k = np.arange(len(error))
     seen = error > ROUNDING
     known = bound > ROUNDING
-    series = (Series("error", k[seen], error[seen]), Series("bound", k[known], bound[known], "bound"))
-    return Curves("power iteration on the first matrix", Axis("step k"), Axis("1 − θ_k/σ²", "log"), series)
+    series = (
+        Series("error", k[seen], error[seen]),
+        Series("bound", k[known], bound[known], "bound"),
+    )
+    return Curves(
+        "power iteration on the first matrix", Axis("step k"), Axis("1 − θ_k/σ²", "log"), series
+    )
 
 
 def draw_stacks(found: Stacks) -> Curves:
@@ -55,18 +64,37 @@ def draw_remainders(found: Remainders) -> Curves:
         Series("after s²‖J‖² alone", s, found.alone, "other"),
         Series("order s⁴", s, fourth, "reference"),
     )
-    return Curves("what is left of the effect of noise", Axis("spread s", "log"), Axis("remainder", "log"), series)
+    return Curves(
+        "what is left of the effect of noise",
+        Axis("spread s", "log"),
+        Axis("remainder", "log"),
+        series,
+    )
 
 
 def draw_ablation(found: Ablation) -> Bars:
     """Training and test loss with each penalty."""
     values = (found.train.mean(1), found.test.mean(1))
-    return Bars("loss after training with each penalty", Axis("loss"), found.names, ("training", "test"), values)
+    return Bars(
+        "loss after training with each penalty",
+        Axis("loss"),
+        found.names,
+        ("training", "test"),
+        values,
+    )
 
 
 def tabulate_ablation(found: Ablation) -> Table:
     """Losses, their gap, and the mean squared Jacobian norm with each penalty."""
-    columns = ("penalty", "training loss", "test loss", "±", "gap", "‖J‖² on fitted rows", "‖J‖² on others")
+    columns = (
+        "penalty",
+        "training loss",
+        "test loss",
+        "±",
+        "gap",
+        "‖J‖² on fitted rows",
+        "‖J‖² on others",
+    )
     rows = []
     for i, name in enumerate(found.names):
         test = found.test[i]
@@ -74,5 +102,15 @@ def tabulate_ablation(found: Ablation) -> Table:
         gap = float((test - found.train[i]).mean())
         steepness = float(found.steepness[i].mean())
         elsewhere = float(found.steepness_elsewhere[i].mean())
-        rows.append((name, float(found.train[i].mean()), float(test.mean()), error, gap, steepness, elsewhere))
+        rows.append(
+            (
+                name,
+                float(found.train[i].mean()),
+                float(test.mean()),
+                error,
+                gap,
+                steepness,
+                elsewhere,
+            )
+        )
     return Table("trained with each penalty", columns, tuple(rows))

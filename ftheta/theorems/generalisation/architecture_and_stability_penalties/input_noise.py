@@ -41,7 +41,9 @@ def noise_adds(f: Function, x: Any, y: Any, spread: float) -> Any:
     r"""$\big(\mathbb E\|f(x+s\varepsilon)-y\|^2-\|f(x)-y\|^2\big)/s^2$ by cubature."""
     points, weights = cubature(int(np.prod(np.shape(x))))
     square = lambda v: jnp.sum(jnp.square(f(v) - y))
-    moved = jax.vmap(lambda e: square(x + spread * e.reshape(jnp.shape(x))) - square(x))(jnp.asarray(points))
+    moved = jax.vmap(lambda e: square(x + spread * e.reshape(jnp.shape(x))) - square(x))(
+        jnp.asarray(points)
+    )
     return jnp.sum(weights * moved) / spread**2
 
 
@@ -66,13 +68,19 @@ def find_smooth_rows(f: Function, X: np.ndarray) -> np.ndarray:
 
         def along(move: Any) -> tuple[Any, Any]:
             bend = jax.jvp(lambda v: jax.jvp(f, (v,), (move,))[1], (row,), (move,))[1]
-            return jnp.max(jnp.abs(f(row + move) + f(row - move) - 2 * value - bend)), jnp.max(jnp.abs(bend))
+            return jnp.max(jnp.abs(f(row + move) + f(row - move) - 2 * value - bend)), jnp.max(
+                jnp.abs(bend)
+            )
 
         gaps, bends = jax.lax.map(along, moves)
         return jnp.max(gaps), jnp.max(bends), jnp.max(jnp.abs(value))
 
-    gap, bend, size = (np.asarray(v) for v in call_compiled(lambda x: jax.lax.map(off, x), jnp.asarray(X)))
-    return np.flatnonzero(np.isfinite(gap) & (gap <= 1e-5 * bend + ROUNDING * np.maximum(size, 1e-3)))
+    gap, bend, size = (
+        np.asarray(v) for v in call_compiled(lambda x: jax.lax.map(off, x), jnp.asarray(X))
+    )
+    return np.flatnonzero(
+        np.isfinite(gap) & (gap <= 1e-5 * bend + ROUNDING * np.maximum(size, 1e-3))
+    )
 
 
 def choose_spread(X: np.ndarray) -> float:
@@ -105,10 +113,16 @@ def expand(f: Function, X: np.ndarray, Y: np.ndarray) -> Expansion:
 
     def at(row: Any) -> Any:
         x, y = row
-        return noise_adds(f, x, y, spread), *noise_predicted(f, x, y), jnp.max(jnp.abs(f(x))) + jnp.max(jnp.abs(y))
+        return (
+            noise_adds(f, x, y, spread),
+            *noise_predicted(f, x, y),
+            jnp.max(jnp.abs(f(x))) + jnp.max(jnp.abs(y)),
+        )
 
     pairs = (jnp.asarray(X[rows]), jnp.asarray(Y[rows]))
-    added, slopes, bends, sizes = (np.asarray(v) for v in call_compiled(lambda r: jax.lax.map(at, r), pairs))
+    added, slopes, bends, sizes = (
+        np.asarray(v) for v in call_compiled(lambda r: jax.lax.map(at, r), pairs)
+    )
     size = max(float(np.abs(slopes).max() + np.abs(bends).max()), 1e-12)
     rounding = 10 * ROUNDING * float(sizes.max()) ** 2 / spread**2  # of a difference divided by s²
     return Expansion(rows, added, slopes, bends, 1e-4 * size + rounding)
@@ -139,8 +153,12 @@ def measure_remainders(f: Function, x: np.ndarray, gap: float, spreads: np.ndarr
 
     def both_sides(x: Any) -> Any:
         y = f(x) + gap
-        return jax.vmap(lambda s: noise_adds(f, x, y, s))(jnp.asarray(spreads)), *noise_predicted(f, x, y)
+        return jax.vmap(lambda s: noise_adds(f, x, y, s))(jnp.asarray(spreads)), *noise_predicted(
+            f, x, y
+        )
 
     added, slope, bend = (np.asarray(v) for v in call_compiled(both_sides, jnp.asarray(x)))
     added = added * spreads**2
-    return Remainders(spreads, np.abs(added - spreads**2 * (slope + bend)), np.abs(added - spreads**2 * slope))
+    return Remainders(
+        spreads, np.abs(added - spreads**2 * (slope + bend)), np.abs(added - spreads**2 * slope)
+    )

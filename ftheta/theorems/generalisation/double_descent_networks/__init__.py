@@ -40,7 +40,9 @@ KINDS = ("digits", "mnist1d", "two speeds")
 
 
 def load_rows(
-    rng: np.random.Generator, *, kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "digits"
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "digits",
 ) -> Dataset:
     if kind == "two speeds":
         return Dataset(kind, *two_speeds(rng, 1100))
@@ -48,10 +50,17 @@ def load_rows(
     return Dataset(kind, found.x, found.y)
 
 
-@hypothesis("there are labelled rows to train and to test on", remedy="lower --n, or give more labelled rows")
+@hypothesis(
+    "there are labelled rows to train and to test on",
+    remedy="lower --n, or give more labelled rows",
+)
 def rows_left(data: Dataset, *, n: int, along: str) -> Finding:
     note = f"{len(data):,} rows, {'up to ' if along == 'rows' else ''}n = {n}"
-    return Finding.proved(note, "counted") if data.y is not None and len(data) >= n + 50 else Finding.failed(note)
+    return (
+        Finding.proved(note, "counted")
+        if data.y is not None and len(data) >= n + 50
+        else Finding.failed(note)
+    )
 
 
 @hypothesis("the labels are noisy, or the inputs have several scales", remedy="raise --noise")
@@ -88,16 +97,27 @@ def double_descent_networks(
     *,
     along: Annotated[str, Knob(says="what grows", choices=("width", "rows", "steps"))] = "width",
     n: Annotated[
-        int, Knob(50, 1400, "training rows (the most, along rows)", "n", log=True, least=25, most=20_000)
+        int,
+        Knob(
+            50, 1400, "training rows (the most, along rows)", "n", log=True, least=25, most=20_000
+        ),
     ] = 800,
-    width: Annotated[int, Knob(4, 256, "hidden units (the most, along width)", "h", log=True, least=2, most=2048)] = 64,
+    width: Annotated[
+        int, Knob(4, 256, "hidden units (the most, along width)", "h", log=True, least=2, most=2048)
+    ] = 64,
     noise: Annotated[float, Knob(0, 0.5, "share of wrong training labels", most=1.0)] = 0.2,
     points: Annotated[int, Knob(5, 40, "widths or numbers of rows", least=1, most=200)] = 10,
     seeds: Annotated[int, Knob(1, 10, "networks trained for each", "S", least=1, most=100)] = 2,
-    steps: Annotated[int, Knob(100, 10_000, "optimisation steps", "K", log=True, least=1, most=1_000_000)] = 800,
-    step: Annotated[float, Knob(1e-3, 0.1, "step of the optimiser", "τ", log=True, least=1e-5, most=1.0)] = 0.02,
+    steps: Annotated[
+        int, Knob(100, 10_000, "optimisation steps", "K", log=True, least=1, most=1_000_000)
+    ] = 800,
+    step: Annotated[
+        float, Knob(1e-3, 0.1, "step of the optimiser", "τ", log=True, least=1e-5, most=1.0)
+    ] = 0.02,
     decay: Annotated[float, Knob(0, 5, "weight decay", "λ", most=100)] = 0.0,
-    activation: Annotated[str, Knob(says="of the hidden layer", choices=("relu", "tanh", "identity"))] = "relu",
+    activation: Annotated[
+        str, Knob(says="of the hidden layer", choices=("relu", "tanh", "identity"))
+    ] = "relu",
 ) -> Evidence:
     r"""Train networks with one hidden layer of $h$ units on $n$ rows with noisy labels. As $h$ grows the test error
     falls, rises to a peak where the $h(d+1+K)+K$ parameters just fit the labels, and falls again; at fixed $h$ more
@@ -107,7 +127,9 @@ def double_descent_networks(
         raise SubjectError("Networks are trained on labels.", where=data.name)
     setting = Setting(width, n, noise, steps, step, decay, activation)
     x = data.x.reshape(len(data), -1).astype(np.float64)
-    return train_along(x, unit_targets(data.y), setting, along, points, int(rng.integers(2**31)), seeds)
+    return train_along(
+        x, unit_targets(data.y), setting, along, points, int(rng.integers(2**31)), seeds
+    )
 
 
 def train_along(
@@ -143,7 +165,10 @@ def _train_along_steps(x: np.ndarray, y: np.ndarray, setting: Setting, seeds: ra
     low, peak = find_first_minimum(test)
     chart = draw_errors(found, y.shape[1] > 1) or draw_losses(found)
     if y.shape[1] == 1:
-        parts = [linear_descent(*split_rows(x, y, setting, seed), setting.step, found.at.tolist()) for seed in seeds]
+        parts = [
+            linear_descent(*split_rows(x, y, setting, seed), setting.step, found.at.tolist())
+            for seed in seeds
+        ]
         line = Series("linear model, closed form", found.at, np.mean(parts, 0), "other")
         chart = Curves(chart.title, chart.x, chart.y, (*chart.series, line))
     told = f"test error {test[low]:.3g} at step {found.at[low]:,}, {test[peak]:.3g} at step {found.at[peak]:,}"
@@ -180,8 +205,11 @@ def _claim_peak(found: Curve) -> tuple[Claim, ...]:
     i = found.threshold
     if i is None:
         return (fits,)
-    left, right = ("narrower", "widest") if found.along == "width" else ("with fewer rows", "most rows")
-    top = _measure(found, test[max(0, i - 1) : i + 2].max())  # the threshold is known up to its neighbours
+    left, right = (
+        ("narrower", "widest") if found.along == "width" else ("with fewer rows", "most rows")
+    )
+    # the threshold is known up to its neighbours
+    top = _measure(found, test[max(0, i - 1) : i + 2].max())
     before = _measure(found, CLEAR * test[:i].min())
     after = _measure(found, CLEAR * test[-1])
     return (
@@ -201,7 +229,9 @@ def _claim_two_descents(found: Curve, test: np.ndarray, low: int, peak: int) -> 
     return (
         AtMost("training loss at the end, against the start", end, start),
         AtMost(what, _measure(found, CLEAR * test[low]), _measure(found, test[peak])),
-        AtMost("test error at the end, against the first minimum", _measure(found, test[-1]), first),
+        AtMost(
+            "test error at the end, against the first minimum", _measure(found, test[-1]), first
+        ),
     )
 
 
@@ -222,7 +252,9 @@ def _summarise(found: Curve) -> str:
     error = found.test_error.mean(0)
     i = found.threshold
     if i is None:
-        return f"no threshold in sight: training error {found.train_error.mean(0).min():.1%} at best"
+        return (
+            f"no threshold in sight: training error {found.train_error.mean(0).min():.1%} at best"
+        )
     peak = int(test.argmax())
     return (
         f"labels just fitted at {found.along} {found.at[i]}; test error {error[:i].min():.1%} before it, "
@@ -244,8 +276,17 @@ def draw_errors(found: Curve, classes: bool) -> Curves | None:
     ]
     if found.threshold is not None:
         here = float(found.at[found.threshold])
-        series.append(Series("labels just fitted", [here, here], [0, 100 * float(found.test_error.max())], "bound"))
-    return Curves(_title(found, "error"), Axis(AXES[found.along], "log"), Axis("error in %"), tuple(series))
+        series.append(
+            Series(
+                "labels just fitted",
+                [here, here],
+                [0, 100 * float(found.test_error.max())],
+                "bound",
+            )
+        )
+    return Curves(
+        _title(found, "error"), Axis(AXES[found.along], "log"), Axis("error in %"), tuple(series)
+    )
 
 
 def draw_losses(found: Curve) -> Curves:

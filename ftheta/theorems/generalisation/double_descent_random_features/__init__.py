@@ -46,7 +46,8 @@ from .random_features import (
 )
 
 TEST = 20_000  # fresh rows that check the closed form of the risk
-FEWEST_INPUTS = 3  # in one or two dimensions ReLU features are nearly dependent, and the peak is not at N = n
+# in one or two dimensions ReLU features are nearly dependent, and the peak is not at N = n
+FEWEST_INPUTS = 3
 HALF = Enclosure.exact(Fraction(1, 2))
 KINDS = ("Gaussian rows", "digits", "mnist1d", "stretched rows")
 
@@ -55,7 +56,9 @@ def draw_rows(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "Gaussian rows",
-    inputs: Annotated[int, Knob(3, 100, "dimension of the Gaussian rows", "d", log=True, least=1, most=400)] = 20,
+    inputs: Annotated[
+        int, Knob(3, 100, "dimension of the Gaussian rows", "d", log=True, least=1, most=400)
+    ] = 20,
 ) -> Measure | Dataset:
     if kind in ("digits", "mnist1d"):
         found = dataset(kind)
@@ -68,10 +71,15 @@ def stretch_rows(rng: np.random.Generator, *, inputs: int = 20) -> Measure | Dat
     return draw_rows(rng, kind="stretched rows", inputs=inputs)
 
 
-@hypothesis(r"the rows are $\mathcal N(0,I_d)$, or data", remedy="whiten the law, or hand in rows with labels")
+@hypothesis(
+    r"the rows are $\mathcal N(0,I_d)$, or data",
+    remedy="whiten the law, or hand in rows with labels",
+)
 def gaussian_or_data(subject: Measure | Dataset) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.assumed(f"{len(subject):,} rows as they are: the sweep is shown, no formula is claimed")
+        return Finding.assumed(
+            f"{len(subject):,} rows as they are: the sweep is shown, no formula is claimed"
+        )
     far = float(np.abs(subject.atoms).max())
     note = f"centres up to {far:.3g} from 0, standard deviation {subject.spread:g}"
     return (
@@ -86,8 +94,14 @@ def gaussian_or_data(subject: Measure | Dataset) -> Finding:
     remedy="raise --inputs, or give more columns: in one or two dimensions the features are nearly dependent",
 )
 def several_inputs(subject: Measure | Dataset) -> Finding:
-    d = int(np.prod(subject.x.shape[1:])) if isinstance(subject, Dataset) else subject.atoms.shape[1]
-    return Finding.proved(f"d = {d}", "counted") if d >= FEWEST_INPUTS else Finding.failed(f"d = {d}")
+    d = (
+        int(np.prod(subject.x.shape[1:]))
+        if isinstance(subject, Dataset)
+        else subject.atoms.shape[1]
+    )
+    return (
+        Finding.proved(f"d = {d}", "counted") if d >= FEWEST_INPUTS else Finding.failed(f"d = {d}")
+    )
 
 
 @hypothesis("rows are left to test on", remedy="lower --n, or give more labelled rows")
@@ -95,7 +109,11 @@ def rows_left(subject: Measure | Dataset, *, n: int) -> Finding:
     if isinstance(subject, Measure):
         return Finding.proved("the law is known", "an empty statement")
     note = f"{len(subject):,} rows, n = {n}"
-    return Finding.proved(note, "counted") if subject.y is not None and len(subject) >= n + 2 else Finding.failed(note)
+    return (
+        Finding.proved(note, "counted")
+        if subject.y is not None and len(subject) >= n + 2
+        else Finding.failed(note)
+    )
 
 
 @theorem(
@@ -109,7 +127,13 @@ def rows_left(subject: Measure | Dataset, *, n: int) -> Finding:
     breaks_on=stretch_rows,
     presets={
         "textbook": {},
-        "handwritten digits": {"kind": "digits", "n": 200, "noise": 0.1, "draws": 4, "widest": 1600},
+        "handwritten digits": {
+            "kind": "digits",
+            "n": 200,
+            "noise": 0.1,
+            "draws": 4,
+            "widest": 1600,
+        },
         "one-dimensional digits": {"kind": "mnist1d", "n": 200, "draws": 4, "widest": 1600},
         "fifty dimensions": {"inputs": 50, "n": 150, "widest": 1200, "draws": 8},
         "at the edge": {"n": 20, "widest": 21},
@@ -121,10 +145,18 @@ def double_descent_random_features(
     rng: np.random.Generator,
     *,
     n: Annotated[int, Knob(10, 300, "training rows", "n", log=True, least=4, most=1000)] = 60,
-    widest: Annotated[int, Knob(20, 2000, "largest number of features", "N", log=True, least=5, most=8000)] = 960,
-    signal: Annotated[float, Knob(0, 4, "squared norm of the true weights (Gaussian rows)", "r²", most=1e6)] = 1.0,
-    noise: Annotated[float, Knob(0, 1, "variance of the noise; of data, share of wrong labels", "σ²", most=1.0)] = 0.25,
-    draws: Annotated[int, Knob(4, 100, "training sets drawn", "T", log=True, least=2, most=2000)] = 20,
+    widest: Annotated[
+        int, Knob(20, 2000, "largest number of features", "N", log=True, least=5, most=8000)
+    ] = 960,
+    signal: Annotated[
+        float, Knob(0, 4, "squared norm of the true weights (Gaussian rows)", "r²", most=1e6)
+    ] = 1.0,
+    noise: Annotated[
+        float, Knob(0, 1, "variance of the noise; of data, share of wrong labels", "σ²", most=1.0)
+    ] = 0.25,
+    draws: Annotated[
+        int, Knob(4, 100, "training sets drawn", "T", log=True, least=2, most=2000)
+    ] = 20,
 ) -> Evidence:
     r"""Fit $\sum_{j\le N}a_j\max(0,\langle w_j,x\rangle)$, $w_j$ uniform on the sphere, by minimum-norm least squares
     on $n$ rows $y=\langle\beta,x\rangle+\sigma\epsilon$, $x\sim\mathcal N(0,I_d)$. The risk
@@ -156,20 +188,32 @@ def sweep_gaussian(rng: np.random.Generator, teacher: Teacher, widest: int, draw
     """The sweep on Gaussian rows, with the closed form of the risk checked on fresh rows."""
     found = feature_sweep(rng, teacher, around(teacher.rows, widest), draws)
     measured, closed = check_closed_form(rng, teacher, 2 * teacher.rows)
-    claims = [Identity("risk of one fit: fresh rows, closed form", measured, closed), *_claim_shape(found)]
+    claims = [
+        Identity("risk of one fit: fresh rows, closed form", measured, closed),
+        *_claim_shape(found),
+    ]
     seed = rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
     shares = {"n/2": 0.5, "2n": 2.0, "4n": 4.0}
     return Evidence(
         claims=tuple(claims),
         charts=(_draw_sweep(found, teacher),),
-        numbers={f"limit at N = {name}": limit(teacher, share * teacher.rows) for name, share in shares.items()},
+        numbers={
+            f"limit at N = {name}": limit(teacher, share * teacher.rows)
+            for name, share in shares.items()
+        },
         summary=_summarise(found, f"risk {teacher.null_risk:.3g} without features"),
         examples=partial(_examples, seed, teacher, draws) if teacher.signal > 0 else None,
     )
 
 
 def sweep_data(
-    rng: np.random.Generator, x: np.ndarray, y: np.ndarray, n: int, widest: int, draws: int, noise: float
+    rng: np.random.Generator,
+    x: np.ndarray,
+    y: np.ndarray,
+    n: int,
+    widest: int,
+    draws: int,
+    noise: float,
 ) -> Evidence:
     """The sweep on rows of data: what trains and what tests is drawn anew each time."""
     found = data_feature_sweep(rng, x, y, n, around(n, widest), draws, noise)
@@ -181,7 +225,9 @@ def sweep_data(
         Enclosure.exact(0),
         atol=1e-7 * float(np.abs(y).max() ** 2) + 1e-300,
     )
-    title = f"random ReLU features on data: n = {n} rows" + (f", {noise:.0%} of the labels wrong" if noise else "")
+    title = f"random ReLU features on data: n = {n} rows" + (
+        f", {noise:.0%} of the labels wrong" if noise else ""
+    )
     error = Axis("test error in %") if classes else Axis("squared test error", "log")
     series = _measured_series(found, 100.0 if classes else 1.0)
     return Evidence(
@@ -195,7 +241,9 @@ def sweep_data(
 # ---- claims ---------------------------------------------------------------------------------------------------------
 
 
-def check_closed_form(rng: np.random.Generator, teacher: Teacher, features: int) -> tuple[Enclosure, Enclosure]:
+def check_closed_form(
+    rng: np.random.Generator, teacher: Teacher, features: int
+) -> tuple[Enclosure, Enclosure]:
     """The mean squared error of one fit on fresh rows, and its population risk."""
     d = teacher.inputs
     n = teacher.rows
@@ -223,15 +271,22 @@ def _claim_shape(found: FeatureSweep) -> list[Claim]:
     before = found.least_norm[:, int(found.middle[:here].argmin())] if here else peak
     rise, fall = _measure_rise(found)
     return [
-        _claim_mostly("½ ≤ share of draws with no more risk at the best N < n than at N = n", before <= peak),
         _claim_mostly(
-            "½ ≤ share of draws with no more risk with most features than at N = n", found.least_norm[:, -1] <= peak
+            "½ ≤ share of draws with no more risk at the best N < n than at N = n", before <= peak
+        ),
+        _claim_mostly(
+            "½ ≤ share of draws with no more risk with most features than at N = n",
+            found.least_norm[:, -1] <= peak,
         ),
         _claim_mostly(
             "½ ≤ share of draws with no more risk for the best ridge than for the minimum-norm fit, N = n",
             found.best_risks(here) <= peak,
         ),
-        AtMost("best ridge: rise of the mean risk with N, against a quarter of its fall", rise, fall / 4),
+        AtMost(
+            "best ridge: rise of the mean risk with N, against a quarter of its fall",
+            rise,
+            fall / 4,
+        ),
     ]
 
 
@@ -256,11 +311,21 @@ def _examples(seed: np.random.SeedSequence, teacher: Teacher, draws: int) -> Exa
     share = teacher.rows / teacher.inputs
     scales = (10, 20, 40, 80)
     grown = [Teacher(d, max(1, round(share * d)), teacher.signal, teacher.noise) for d in scales]
-    means = [feature_sweep(rng, t, [2 * t.rows], draws, RIDGES[:1]).least_norm.mean() for t in grown]
+    means = [
+        feature_sweep(rng, t, [2 * t.rows], draws, RIDGES[:1]).least_norm.mean() for t in grown
+    ]
     values = tuple(Enclosure.measured(float(m), samples=draws) for m in means)
     goal = limit(grown[-1], 2 * grown[-1].rows)
     return Examples(
-        (Converges("risk at N = 2n", Enclosure.equal(goal), values, tuple(map(float, scales)), 0.2 * goal),)
+        (
+            Converges(
+                "risk at N = 2n",
+                Enclosure.equal(goal),
+                values,
+                tuple(map(float, scales)),
+                0.2 * goal,
+            ),
+        )
     )
 
 
@@ -269,7 +334,9 @@ def _examples(seed: np.random.SeedSequence, teacher: Teacher, draws: int) -> Exa
 
 def _draw_sweep(found: FeatureSweep, teacher: Teacher) -> Curves:
     """Measured risks and their limit for many dimensions, which is infinite at N = n."""
-    lines = [N for N in np.geomspace(found.at[0], found.at[-1], 60) if abs(N / teacher.rows - 1) > 0.05]
+    lines = [
+        N for N in np.geomspace(found.at[0], found.at[-1], 60) if abs(N / teacher.rows - 1) > 0.05
+    ]
     limits = Series("limit d → ∞", lines, [limit(teacher, N) for N in lines], "bound", "points")
     title = f"random ReLU features: n = {teacher.rows} rows in {teacher.inputs} dimensions"
     series = (limits, *_measured_series(found))
@@ -280,7 +347,9 @@ def _measured_series(found: FeatureSweep, scale: float = 1.0) -> tuple[Series, .
     low = scale * np.quantile(found.least_norm, 0.1, axis=0)
     high = scale * np.quantile(found.least_norm, 0.9, axis=0)
     return (
-        Series("minimum norm (median)", found.at, scale * found.middle, "measured", "line", low, high),
+        Series(
+            "minimum norm (median)", found.at, scale * found.middle, "measured", "line", low, high
+        ),
         Series("best ridge", found.at, scale * found.best, "other"),
     )
 

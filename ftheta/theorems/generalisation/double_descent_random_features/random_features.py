@@ -37,8 +37,14 @@ class Teacher:
     noise: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.inputs < 1 or self.rows < 1 or not (0 <= self.signal < 1e12 and 0 <= self.noise < 1e12):
-            raise UsageError("A teacher has inputs, rows, and finite signal and noise.", got=repr(self))
+        if (
+            self.inputs < 1
+            or self.rows < 1
+            or not (0 <= self.signal < 1e12 and 0 <= self.noise < 1e12)
+        ):
+            raise UsageError(
+                "A teacher has inputs, rows, and finite signal and noise.", got=repr(self)
+            )
 
     @property
     def null_risk(self) -> float:
@@ -102,7 +108,9 @@ def draw_on_sphere(rng: np.random.Generator, count: int, d: int) -> np.ndarray:
 def ridge_path(F: np.ndarray, y: np.ndarray, ridges: np.ndarray) -> np.ndarray:
     r"""$(F^\top F+n\lambda)^{-1}F^\top y$ for the targets y (n, K), stacked over ridges λ; λ = 0: minimum norm."""
     n, N = F.shape
-    if abs(N - n) <= max(n, N) / 8:  # nearly square, badly conditioned: the Gram matrix would square that
+    if (
+        abs(N - n) <= max(n, N) / 8
+    ):  # nearly square, badly conditioned: the Gram matrix would square that
         return _path_by_svd(F, y, ridges)
     wide = n < N
     squares, U = np.linalg.eigh(F @ F.T if wide else F.T @ F)
@@ -122,7 +130,9 @@ def _path_by_svd(F: np.ndarray, y: np.ndarray, ridges: np.ndarray) -> np.ndarray
     return Vt.T @ (shrunk[:, :, None] * (U.T @ y))
 
 
-def risks(teacher: Teacher, beta: np.ndarray, W: np.ndarray, K: np.ndarray, a: np.ndarray) -> np.ndarray:
+def risks(
+    teacher: Teacher, beta: np.ndarray, W: np.ndarray, K: np.ndarray, a: np.ndarray
+) -> np.ndarray:
     """The population risk of each row of coefficients, exactly but for rounding; K is `arc_cosine(W)`."""
     return ((a @ K) * a).sum(1) - a @ (W @ beta) + teacher.null_risk
 
@@ -138,7 +148,11 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 def feature_sweep(
-    rng: np.random.Generator, teacher: Teacher, at: Sequence[int], draws: int, ridges: np.ndarray = RIDGES
+    rng: np.random.Generator,
+    teacher: Teacher,
+    at: Sequence[int],
+    draws: int,
+    ridges: np.ndarray = RIDGES,
 ) -> FeatureSweep:
     """Draw `draws` training sets and as many sets of features; the features of one draw are nested in N."""
     at = check_counts(at)
@@ -163,7 +177,13 @@ def feature_sweep(
 
 
 def data_feature_sweep(
-    rng: np.random.Generator, x: np.ndarray, y: np.ndarray, n: int, at: Sequence[int], draws: int, noise: float = 0.0
+    rng: np.random.Generator,
+    x: np.ndarray,
+    y: np.ndarray,
+    n: int,
+    at: Sequence[int],
+    draws: int,
+    noise: float = 0.0,
 ) -> FeatureSweep:
     """The same on rows: n of them, drawn anew, train; up to 2000 others test. Targets (rows, K) are fitted by least
     squares; with several of them the risk is the share of rows whose largest output is not at the largest target.
@@ -171,7 +191,9 @@ def data_feature_sweep(
     `noise` is the share of training rows whose targets are those of another row.
     """
     if not 0 <= noise <= 1 or len(x) < n + 2:
-        raise UsageError("Rows are needed beyond those that train.", got=f"{len(x)} rows, n = {n}, noise {noise}")
+        raise UsageError(
+            "Rows are needed beyond those that train.", got=f"{len(x)} rows, n = {n}, noise {noise}"
+        )
     at = check_counts(at)
     ridges = RIDGES[[0, 5, 9, 13, 17, 21, 25]]
     draws = limit_draws(draws, n, at, len(ridges))
@@ -186,7 +208,9 @@ def data_feature_sweep(
             scale = x[inside].std() or 1.0
             W = draw_on_sphere(rng, at[-1], x.shape[1])
             F, T = (np.maximum((x[rows] - centre) / scale @ W.T, 0) for rows in (inside, outside))
-            target = np.where((rng.random(n) < noise)[:, None], y[rng.permutation(inside)], y[inside])
+            target = np.where(
+                (rng.random(n) < noise)[:, None], y[rng.permutation(inside)], y[inside]
+            )
             for i, N in enumerate(at):
                 a = ridge_path(F[:, :N], target, ridges)
                 test[k, i] = [_test_error(predicted, y[outside]) for predicted in T[:, :N] @ a]
@@ -222,7 +246,12 @@ def around(n: int, most: int) -> tuple[int, ...]:
 
 
 def feature_cell(
-    seed: int, features: int, inputs: int = 100, rows: int = 300, signal: float = 1.0, noise: float = 0.25
+    seed: int,
+    features: int,
+    inputs: int = 100,
+    rows: int = 300,
+    signal: float = 1.0,
+    noise: float = 0.25,
 ) -> dict[str, float]:
     """One cell of a sweep: minimum-norm and best-ridge risk of one draw, and the limit for large d."""
     teacher = Teacher(inputs, rows, signal, noise)
@@ -234,7 +263,12 @@ def feature_cell(
     F = np.maximum(X @ W.T, 0)
     found = risks(teacher, beta, W, arc_cosine(W), ridge_path(F, y[:, None], RIDGES)[:, :, 0])
     best = int(found.argmin())
-    told = {"risk": found[0], "ridge_risk": found[best], "ridge": RIDGES[best], "limit": limit(teacher, features)}
+    told = {
+        "risk": found[0],
+        "ridge_risk": found[best],
+        "ridge": RIDGES[best],
+        "limit": limit(teacher, features),
+    }
     return {name: float(value) for name, value in told.items()}
 
 

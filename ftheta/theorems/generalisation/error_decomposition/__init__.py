@@ -26,9 +26,25 @@ from ftheta.risks.outputs import asked_loss
 from ftheta.subjects import Dataset, Network
 
 from .charts import SIZES, draw_estimates, draw_fits, draw_sizes, draw_terms, tabulate_fits
-from .decomposition import THROWS, ExactTerms, Law, Terms, choose_snapshots, exact_terms, floor_of_sample, noise_floor
+from .decomposition import (
+    THROWS,
+    ExactTerms,
+    Law,
+    Terms,
+    choose_snapshots,
+    exact_terms,
+    floor_of_sample,
+    noise_floor,
+)
 from .experiments import Experiment, train_copy
-from .least_squares import DrawnDesigns, draw_designs, fixed_design_risk, random_design_risk, trace_variance, train_risk
+from .least_squares import (
+    DrawnDesigns,
+    draw_designs,
+    fixed_design_risk,
+    random_design_risk,
+    trace_variance,
+    train_risk,
+)
 
 ZERO = Enclosure.exact(0)
 ROUNDING = 1e-15
@@ -43,9 +59,12 @@ def draw_curve(
     *,
     curve: Annotated[str, Knob(says="the mean of the targets", choices=CURVES)] = "sine",
     noise: Annotated[
-        float, Knob(0, 1, "standard deviation of the noise, which takes three values", "σ", most=1e3)
+        float,
+        Knob(0, 1, "standard deviation of the noise, which takes three values", "σ", most=1e3),
     ] = 0.3,
-    atoms: Annotated[int, Knob(16, 130, "inputs of the law, equally likely", "k", log=True, least=2, most=130)] = 48,
+    atoms: Annotated[
+        int, Knob(16, 130, "inputs of the law, equally likely", "k", log=True, least=2, most=130)
+    ] = 48,
 ) -> Dataset:
     x = np.linspace(-1, 1, atoms)
     y = {"sine": np.sin(3 * x), "step": np.sign(x), "line": x}[curve]
@@ -62,8 +81,12 @@ def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
         wanted = asked_loss(subject)
         enough = wanted is not None and subject.data is not None and len(subject.data) >= 16
-        return Finding.decide(enough, f"the loss is {wanted or 'unknown'}", "labels counted", basis=Basis.EXACT)
-    return Finding.decide(subject.y is not None, f"{len(subject):,} rows", "they are there", basis=Basis.EXACT)
+        return Finding.decide(
+            enough, f"the loss is {wanted or 'unknown'}", "labels counted", basis=Basis.EXACT
+        )
+    return Finding.decide(
+        subject.y is not None, f"{len(subject):,} rows", "they are there", basis=Basis.EXACT
+    )
 
 
 @hypothesis(
@@ -74,14 +97,21 @@ def targets_known(subject: Dataset | Network) -> Finding:
 def drawn_from_the_law(subject: Dataset | Network, *, drawn: str) -> Finding:
     if isinstance(subject, Network):
         return Finding.assumed("the rows are taken to be independent and unseen in training")
-    return Finding.decide(drawn == "the law", f"it is drawn from {drawn}", "drawn here", basis=Basis.EXACT)
+    return Finding.decide(
+        drawn == "the law", f"it is drawn from {drawn}", "drawn here", basis=Basis.EXACT
+    )
 
 
 @theorem(
     title="The four terms of the error",
     gist="The risk of a trained network is a sum of four errors, due to generalisation, optimisation, sample and "
     "model; knowing which is large tells whether to collect data, train longer or enlarge the model.",
-    see_also=("population-and-empirical-risk", "vc-uniform-convergence", "double-descent", "bayes-predictors"),
+    see_also=(
+        "population-and-empirical-risk",
+        "vc-uniform-convergence",
+        "double-descent",
+        "bayes-predictors",
+    ),
     same_for_all={
         "sum of the terms − R(θ̂)": "evaluated in rationals on the law of the subject: nothing is left over",
         "E [R_n − R](θ*)": "evaluated in rationals on the law of the subject: the mean is zero",
@@ -107,9 +137,15 @@ def error_decomposition(
     rng: np.random.Generator,
     *,
     n: Annotated[int, Knob(5, 500, "sample size", "n", log=True, least=2, most=5000)] = 20,
-    p: Annotated[int, Knob(1, 50, "features of the least-squares check", "p", log=True, most=200)] = 5,
-    width: Annotated[int, Knob(4, 64, "neurons in each of two hidden layers", "w", log=True, most=256)] = 24,
-    steps: Annotated[int, Knob(100, 5000, "training steps (Adam)", "t", log=True, least=1, most=50_000)] = 2000,
+    p: Annotated[
+        int, Knob(1, 50, "features of the least-squares check", "p", log=True, most=200)
+    ] = 5,
+    width: Annotated[
+        int, Knob(4, 64, "neurons in each of two hidden layers", "w", log=True, most=256)
+    ] = 24,
+    steps: Annotated[
+        int, Knob(100, 5000, "training steps (Adam)", "t", log=True, least=1, most=50_000)
+    ] = 2000,
     drawn: Annotated[str, Knob(says="what the sample is drawn from", choices=SOURCES)] = "the law",
 ) -> Evidence:
     r"""Let $\hat\theta_{n,t}$ be trained for $t$ steps on $n$ rows and $\theta^*\in\arg\min R$. Then
@@ -120,7 +156,9 @@ def error_decomposition(
     $\sigma^2\frac{n-1}{n-p-1}$ at new normal rows, on average."""
     if isinstance(subject, Network):
         return _estimate_terms(subject, rng, steps)
-    law = Law.of(subject.x[:ROWS], np.zeros(len(subject.x[:ROWS])) if subject.y is None else subject.y[:ROWS])
+    law = Law.of(
+        subject.x[:ROWS], np.zeros(len(subject.x[:ROWS])) if subject.y is None else subject.y[:ROWS]
+    )
     source = None if drawn == SOURCES[0] else law.lower_third()
     return gather_on_law(Experiment.of(law, width, steps, source, rng), rng, n, p)
 
@@ -138,8 +176,14 @@ def gather_on_law(experiment: Experiment, rng: np.random.Generator, n: int, p: i
     on_sample = Enclosure.equal(floor_of_sample(law, counts))
     claims = [
         Identity("sum of the terms − R along the run, relative", sums, ZERO, atol=ROUNDING),
-        AtMost("least R of all functions ≤ R(θ*)", Enclosure.exact(floor), Enclosure.equal(terms.best_true)),
-        AtMost("least R_n of all functions ≤ R_n(θ*)", on_sample, Enclosure.equal(terms.best_train)),
+        AtMost(
+            "least R of all functions ≤ R(θ*)",
+            Enclosure.exact(floor),
+            Enclosure.equal(terms.best_true),
+        ),
+        AtMost(
+            "least R_n of all functions ≤ R_n(θ*)", on_sample, Enclosure.equal(terms.best_train)
+        ),
         *_claim_lines(exact),
         _claim_statistical_mean(experiment, n, rng),
     ]
@@ -162,10 +206,16 @@ def _estimate_terms(net: Network, rng: np.random.Generator, steps: int) -> Evide
     estimated on the others, which neither has seen."""
     loss = asked_loss(net)
     if net.data is None or loss is None:
-        raise SubjectError("The network has no rows with targets that fit it.", where=net.name, remedy="give --data")
+        raise SubjectError(
+            "The network has no rows with targets that fit it.",
+            where=net.name,
+            remedy="give --data",
+        )
     found = train_copy(net, loss, rng, steps)
     terms = found.terms
-    claim = Identity("[R_n − R](θ*), expected", mean(found.best_train) - mean(found.best_held), ZERO)
+    claim = Identity(
+        "[R_n − R](θ*), expected", mean(found.best_train) - mean(found.best_held), ZERO
+    )
     last = found.held[-1]
     numbers = _terms_at_end(terms) | {
         "generalisation within (nominal 95%)": mean(last - terms.train[-1], 0.95),
@@ -193,7 +243,9 @@ def _claim_lines(found: ExactTerms) -> list[Claim]:
     negative = Enclosure.exact(shown.train - shown.best_train)
     below = Enclosure.exact(Fraction(-1, 10**12))
     return [
-        Identity("sum of the terms − R(θ̂), lines", Enclosure.exact(found.sum_of_terms - found.true), ZERO),
+        Identity(
+            "sum of the terms − R(θ̂), lines", Enclosure.exact(found.sum_of_terms - found.true), ZERO
+        ),
         AtMost("R_n(θ̂) − R_n(θ*) where θ̂ minimises R_n", second, ZERO),
         Exists("an optimisation term below 0", example, negative, below),
         Identity("E [R_n − R](θ*)", Enclosure.exact(found.drifted - found.best_true), ZERO),
@@ -205,7 +257,8 @@ def _claim_statistical_mean(experiment: Experiment, n: int, rng: np.random.Gener
     law = experiment.law
     drawn = law.draw_statistical_terms(experiment.best, n, experiment.drawn_from, rng)
     third = mean(drawn, variance=law.variance_of(experiment.best, experiment.drawn_from) / n)
-    third = third.widened(absolute=10 * ROUNDING * float(experiment.best.max()))  # of equal losses nothing else is left
+    # of equal losses nothing else is left
+    third = third.widened(absolute=10 * ROUNDING * float(experiment.best.max()))
     return Identity("mean of the statistical term of the network", third, ZERO)
 
 
@@ -234,7 +287,9 @@ def _terms_at_end(terms: Terms) -> Numbers:
 
 
 def _summarise(terms: Terms, n: int) -> str:
-    parts = f"generalisation {terms.generalisation[-1]:.4g} + optimisation {terms.optimisation[-1]:.4g}"
+    parts = (
+        f"generalisation {terms.generalisation[-1]:.4g} + optimisation {terms.optimisation[-1]:.4g}"
+    )
     parts += f" + statistical {terms.statistical:.4g} + approximation {terms.approximation:.4g}"
     least = f"least risk {terms.true.min():.4g} at t = {terms.steps[terms.regular]:,}"
     return f"n = {n:,}, t = {terms.steps[-1]:,}: risk {terms.true[-1]:.4g} = {parts}; {least}"
@@ -248,7 +303,10 @@ AT_ROWS = "OLS risk at the same rows / σ²"
 
 def _least_squares_numbers(found: DrawnDesigns) -> dict[str, Enclosure]:
     """The closed forms."""
-    numbers = {ON_SAMPLE: train_risk(found.n, found.p), AT_ROWS: fixed_design_risk(found.n, found.p)}
+    numbers = {
+        ON_SAMPLE: train_risk(found.n, found.p),
+        AT_ROWS: fixed_design_risk(found.n, found.p),
+    }
     at_new_rows = random_design_risk(found.n, found.p)
     if at_new_rows is not None:
         numbers["OLS risk at new rows / σ²"] = at_new_rows
@@ -263,10 +321,14 @@ def _examples(found: DrawnDesigns) -> Examples:
     if found.trace is not None:
         on_sample = 1 - found.trace / n - train_risk(n, p)
         at_rows = 1 + found.trace / n - fixed_design_risk(n, p)
-        claims.append(Identity(f"{ON_SAMPLE}, less its closed form", Enclosure.exact(on_sample), ZERO))
+        claims.append(
+            Identity(f"{ON_SAMPLE}, less its closed form", Enclosure.exact(on_sample), ZERO)
+        )
         claims.append(Identity(f"{AT_ROWS}, less its closed form", Enclosure.exact(at_rows), ZERO))
     at_new_rows = random_design_risk(n, p)
     if found.risks is not None and at_new_rows is not None:
         measured = mean(found.risks, variance=trace_variance(n, p))
-        claims.append(Identity("OLS risk at new normal rows / σ²", measured, Enclosure.exact(at_new_rows)))
+        claims.append(
+            Identity("OLS risk at new normal rows / σ²", measured, Enclosure.exact(at_new_rows))
+        )
     return Examples(tuple(claims), numbers=_least_squares_numbers(found))

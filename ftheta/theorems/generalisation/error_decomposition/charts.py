@@ -19,25 +19,43 @@ def tabulate_fits(terms: Terms) -> Table:
     """Early and late: the more regular fit is worse on the sample and better on the law."""
     rows = [
         (name, int(terms.steps[k]), float(terms.train[k]), float(terms.true[k]))
-        for name, k in (("more regular: least risk", terms.regular), ("less regular: the end", len(terms.steps) - 1))
+        for name, k in (
+            ("more regular: least risk", terms.regular),
+            ("less regular: the end", len(terms.steps) - 1),
+        )
     ]
-    return Table("two fits of one run", ("fit", "step t", "risk on the sample", "true risk"), tuple(rows))
+    return Table(
+        "two fits of one run", ("fit", "step t", "risk on the sample", "true risk"), tuple(rows)
+    )
 
 
-def draw_terms(terms: Terms, floor: float | None = None, title: str = "the four terms along training") -> Curves:
+def draw_terms(
+    terms: Terms, floor: float | None = None, title: str = "the four terms along training"
+) -> Curves:
     """The terms against the step; the start is drawn at ½."""
     flat = [np.full(len(terms.steps), level) for level in (terms.best_train, terms.best_true)]
     axis = Axis("training step t", "log")
-    return _draw_levels(title, axis, np.maximum(terms.steps, 0.5), (terms.true, terms.train, *flat), floor)
+    return _draw_levels(
+        title, axis, np.maximum(terms.steps, 0.5), (terms.true, terms.train, *flat), floor
+    )
 
 
-def _draw_levels(title: str, axis: Axis, at: np.ndarray, levels: Sequence[np.ndarray], floor: float | None) -> Curves:
+def _draw_levels(
+    title: str, axis: Axis, at: np.ndarray, levels: Sequence[np.ndarray], floor: float | None
+) -> Curves:
     r"""Levels $R(\hat\theta)$, $R_n(\hat\theta)$, $R_n(\theta^*)$, $R(\theta^*)$: the band between two of them is a
     term, and goes down where it is negative."""
-    names = ("R(θ̂): + generalisation", "Rₙ(θ̂): + optimisation", "Rₙ(θ*): + statistical", "R(θ*): approximation")
+    names = (
+        "R(θ̂): + generalisation",
+        "Rₙ(θ̂): + optimisation",
+        "Rₙ(θ*): + statistical",
+        "R(θ*): approximation",
+    )
     below = (*levels[1:], np.zeros(len(at)))
     series = [
-        Series(name, at, upper, "measured", "line", np.minimum(upper, lower), np.maximum(upper, lower))
+        Series(
+            name, at, upper, "measured", "line", np.minimum(upper, lower), np.maximum(upper, lower)
+        )
         for name, upper, lower in zip(names, levels, below)
     ]
     if floor:
@@ -75,7 +93,12 @@ def draw_fits(experiment: Experiment, run: TrainingRun, terms: Terms, counts: np
         Series(f"more regular, t = {run.steps[early]:,}", x, predict(run.params[early]), "other"),
         Series("mean of the law", inputs, means, "reference"),
     ]
-    return Curves("more regular and less regular fits of one sample", Axis("x, standardised"), Axis("y"), tuple(series))
+    return Curves(
+        "more regular and less regular fits of one sample",
+        Axis("x, standardised"),
+        Axis("y"),
+        tuple(series),
+    )
 
 
 def draw_estimates(terms: Terms, held: np.ndarray, loss: str) -> Curves:

@@ -61,7 +61,10 @@ class Terms:
     def defect(self) -> float:
         """How far the sum of the four is from the risk, at worst, relative to the largest risk."""
         total = self.generalisation + self.optimisation + self.statistical + self.approximation
-        return float(np.abs(total - self.true).max() / max(self.true.max(), self.train.max(), self.best_train, 1e-300))
+        return float(
+            np.abs(total - self.true).max()
+            / max(self.true.max(), self.train.max(), self.best_train, 1e-300)
+        )
 
     @property
     def regular(self) -> int:
@@ -84,12 +87,16 @@ class Law:
         found = np.unique(y)
         if y.ndim == 1 and y.dtype.kind in "iub" and 2 < len(found) <= CLASSES:
             y = (y[:, None] == found).astype(float)
-        return cls((x - x.mean(0)) / np.where(spread > 0, spread, 1.0), y.reshape(len(x), -1).astype(float))
+        return cls(
+            (x - x.mean(0)) / np.where(spread > 0, spread, 1.0), y.reshape(len(x), -1).astype(float)
+        )
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def draw(self, rng: np.random.Generator, n: int, weights: np.ndarray | None = None) -> np.ndarray:
+    def draw(
+        self, rng: np.random.Generator, n: int, weights: np.ndarray | None = None
+    ) -> np.ndarray:
         """The numbers of n rows drawn from the law, or with other `weights`."""
         return rng.choice(len(self), size=n, p=weights)
 
@@ -104,7 +111,12 @@ class Law:
         return low / low.sum()
 
     def draw_statistical_terms(
-        self, best: np.ndarray, n: int, weights: np.ndarray | None, rng: np.random.Generator, draws: int = 2000
+        self,
+        best: np.ndarray,
+        n: int,
+        weights: np.ndarray | None,
+        rng: np.random.Generator,
+        draws: int = 2000,
     ) -> np.ndarray:
         r"""$[R_n-R](\theta^*)$ of that many samples, from the losses of $\theta^*$ at every row."""
         p = np.full(len(self), 1 / len(self)) if weights is None else weights
@@ -139,7 +151,9 @@ class TrainingRun:
     losses: np.ndarray
 
 
-def train_on(net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step: float, losses: Losses) -> TrainingRun:
+def train_on(
+    net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step: float, losses: Losses
+) -> TrainingRun:
     """`fit` on the sample with these counts, by Adam on all of it, looked at after the given numbers of steps.
 
     `losses` are those of `losses_of`. The rows of the law stay where they are and carry their counts as weights:
@@ -147,7 +161,9 @@ def train_on(net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step:
     """
     weights = counts * (len(law) / counts.sum())
     data = (law.x, np.column_stack([law.y, weights]))
-    run: Fit = fit(net, data, weighted_squared_error, "adam", step=step, steps=steps[0], progress=False)
+    run: Fit = fit(
+        net, data, weighted_squared_error, "adam", step=step, steps=steps[0], progress=False
+    )
     seen = [run.params]
     for t in steps[1:]:
         run = run.resume(t)
@@ -209,7 +225,9 @@ class ExactTerms:
         return generalisation + optimisation + (self.best_train - self.best_true) + self.best_true
 
 
-THROWS = ExactTerms(Fraction(3, 16), Fraction(5, 16), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4))
+THROWS = ExactTerms(
+    Fraction(3, 16), Fraction(5, 16), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)
+)
 """Four throws of a fair coin, one head: the best constant is ¼ on the sample and ½ for the law."""
 
 
@@ -227,7 +245,13 @@ def exact_terms(law: Law, counts: np.ndarray, drawn_from: np.ndarray | None) -> 
     fitted = learner.exact(q)
     best = learner.exact(p)
     source = p if drawn_from is None else _normalise(drawn_from)
-    return ExactTerms(mean_of(q, fitted), mean_of(p, fitted), mean_of(q, best), mean_of(p, best), mean_of(source, best))
+    return ExactTerms(
+        mean_of(q, fitted),
+        mean_of(p, fitted),
+        mean_of(q, best),
+        mean_of(p, best),
+        mean_of(source, best),
+    )
 
 
 def noise_floor(law: Law) -> Fraction:

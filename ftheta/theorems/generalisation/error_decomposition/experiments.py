@@ -43,14 +43,23 @@ class Experiment:
 
     @classmethod
     def of(
-        cls, law: Law, width: int, steps: int, drawn_from: np.ndarray | None, rng: np.random.Generator
+        cls,
+        law: Law,
+        width: int,
+        steps: int,
+        drawn_from: np.ndarray | None,
+        rng: np.random.Generator,
     ) -> "Experiment":
         """θ* is played by the same network trained on the law itself: argmin R is not known, only bounded."""
-        net = shrink_outputs(random_mlp(rng, (law.x.shape[1], width, width, law.y.shape[1]), "tanh"))
+        net = shrink_outputs(
+            random_mlp(rng, (law.x.shape[1], width, width, law.y.shape[1]), "tanh")
+        )
         steps = affordable(sum(W.size for W, _ in net.params), len(law), steps)
         losses = losses_of(net.apply, law)
         whole = train_on(net, law, np.ones(len(law), int), [steps, 2 * steps], STEP, losses)
-        return cls(law, net, steps, losses, whole.losses[int(whole.losses.mean(1).argmin())], drawn_from)
+        return cls(
+            law, net, steps, losses, whole.losses[int(whole.losses.mean(1).argmin())], drawn_from
+        )
 
     def run(self, counts: np.ndarray, steps: list[int]) -> tuple[TrainingRun, Terms]:
         """Train on the sample with these counts, looked at after these numbers of steps; and the four terms there."""
@@ -75,7 +84,9 @@ def shuffle_weights(params: Any, rng: np.random.Generator) -> Any:
     return jax.tree.map(shuffle, params)
 
 
-def train_at(start: Any, apply: Any, data: tuple[np.ndarray, np.ndarray], loss: str, steps: list[int]) -> list[Any]:
+def train_at(
+    start: Any, apply: Any, data: tuple[np.ndarray, np.ndarray], loss: str, steps: list[int]
+) -> list[Any]:
     """The parameters after these numbers of steps of one run."""
     run = fit((start, apply), data, loss, "adam", step=STEP, steps=steps[0], progress=False)
     found = [run.params]
@@ -115,5 +126,11 @@ def train_copy(net: Any, loss: str, rng: np.random.Generator, steps: int) -> Hel
     held = np.stack([held_out(p) for p in params])
     best_train = on_sample(net.params)
     best_held = held_out(net.params)
-    terms = Terms(np.array(seen), train.mean(1), held.mean(1), float(best_train.mean()), float(best_held.mean()))
+    terms = Terms(
+        np.array(seen),
+        train.mean(1),
+        held.mean(1),
+        float(best_train.mean()),
+        float(best_held.mean()),
+    )
     return HeldOut(terms, held, best_train, best_held)

@@ -61,20 +61,30 @@ def draw_rows(
     return Dataset(kind, X, X @ rng.normal(size=10) + rng.normal(size=n))
 
 
-@hypothesis("three rows at least, not all zero, with targets that fit", remedy="give data with targets", name="targets")
+@hypothesis(
+    "three rows at least, not all zero, with targets that fit",
+    remedy="give data with targets",
+    name="targets",
+)
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
         got = 0 if subject.y is None else subject.y[0].size
         good = got == 1 and len(subject) > 2 and bool(subject.x.any())
-        return Finding.decide(good, f"{len(subject)} rows, targets per row: {got}", "counted", basis=Basis.EXACT)
+        return Finding.decide(
+            good, f"{len(subject)} rows, targets per row: {got}", "counted", basis=Basis.EXACT
+        )
     fits = asked_loss(subject)
     n = len(subject.data or ())
-    return Finding.decide(fits is not None and n > 2, f"{fits or 'no'} loss on {n} rows", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        fits is not None and n > 2, f"{fits or 'no'} loss on {n} rows", "counted", basis=Basis.EXACT
+    )
 
 
 @hypothesis(r"$0<\tau s_{\max}\le1$", remedy="take a step of at most 1, in units of 1/s_max")
 def short_steps(subject: Dataset | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τ s_max = {step:g}", "a comparison of knobs", basis=Basis.EXACT)
+    return Finding.decide(
+        0 < step <= 1, f"τ s_max = {step:g}", "a comparison of knobs", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -86,7 +96,14 @@ def short_steps(subject: Dataset | Network, *, step: float) -> Finding:
         "1 ≤ least of gradient descent's filter": "attained at the largest eigenvalue, where both filters depend on "
         "the step and the number of steps alone"
     },
-    sources=("peyre-slides", "murari-slides", "scaman-slides", "hoerl1970", "ali2019", "loshchilov2019"),
+    sources=(
+        "peyre-slides",
+        "murari-slides",
+        "scaman-slides",
+        "hoerl1970",
+        "ali2019",
+        "loshchilov2019",
+    ),
     assumes=(targets_known, linear_model, short_steps),
     on=draw_rows,
     breaks_on=ends_in_tanh,
@@ -103,11 +120,16 @@ def explicit_regularisation(
     rng: np.random.Generator,
     *,
     step: Annotated[
-        float, Knob(0.05, 1.0, "step of gradient descent, in units of 1/s_max", "τ", least=1e-3, most=10)
+        float,
+        Knob(0.05, 1.0, "step of gradient descent, in units of 1/s_max", "τ", least=1e-3, most=10),
     ] = 1.0,
-    steps: Annotated[int, Knob(1, 1000, "steps of gradient descent", "k", log=True, most=20_000)] = 50,
+    steps: Annotated[
+        int, Knob(1, 1000, "steps of gradient descent", "k", log=True, most=20_000)
+    ] = 50,
     folds: Annotated[int, Knob(2, 20, "folds of the cross-validation", "F")] = 5,
-    gamma: Annotated[float, Knob(1e-4, 0.1, "weight decay of a network", "γ", log=True, least=0, most=10)] = 0.01,
+    gamma: Annotated[
+        float, Knob(1e-4, 0.1, "weight decay of a network", "γ", log=True, least=0, most=10)
+    ] = 0.01,
 ) -> Evidence:
     r"""$\hat w_\lambda=(X^\top X+\lambda I)^{-1}X^\top y$ filters the eigenvalues $s_i$ of $X^\top X$ by
     $\varphi_i=\frac{s_i}{s_i+\lambda}$; $k$ steps of gradient descent from 0 on $\frac12\|Xw-y\|^2$ by
@@ -129,7 +151,8 @@ def explicit_regularisation(
     runs = run_decays(loss.risk, loss.start, gamma, STEP, few)
     size = max(float(np.abs(loss.start).max()), 1e-300)
     apart = {
-        method: float(np.abs(runs[f"{method}, penalty"][-1] - runs[f"{method}, decay"][-1]).max()) / size
+        method: float(np.abs(runs[f"{method}, penalty"][-1] - runs[f"{method}, decay"][-1]).max())
+        / size
         for method in ("descent", "Adam")
     }
     parts = folds_of(len(targets), min(folds, len(targets)), rng)
@@ -141,12 +164,9 @@ def explicit_regularisation(
         Identity(what, Enclosure.equal(apart["descent"]), ZERO, atol=1e-9),
     ]
     chosen = choose_ridge(found.phi, targets, ridges, folds, rng)
-    told = (
-        f"{found.phi.shape[1]} features: λ = {chosen.by_folds.best:.3g} by {len(parts)} folds; after {few} steps the "
-    )
-    told += (
-        f"penalty and decay differ by {apart['descent']:.2g} under gradient descent, by {apart['Adam']:.3g} under Adam"
-    )
+    told = f"{found.phi.shape[1]} features: λ = {chosen.by_folds.best:.3g} by {len(parts)} folds; "
+    told += f"after {few} steps the penalty and decay differ by {apart['descent']:.2g} "
+    told += f"under gradient descent, by {apart['Adam']:.3g} under Adam"
     return Evidence(
         claims=tuple(claims),
         charts=(draw_norms(runs), draw_errors(chosen)),
@@ -167,13 +187,21 @@ def _gather_on_rows(
     parts = folds_of(len(y), min(folds, len(y)), rng)
     tradeoff, model = _claim_tradeoff(X, y, rng)
     chosen = choose_ridge(X, y, ridges, folds, rng)
-    claims = [*_claim_path(X, y, ridges[::6], parts), *_claim_stopping(X, y, step, steps), *tradeoff]
+    claims = [
+        *_claim_path(X, y, ridges[::6], parts),
+        *_claim_stopping(X, y, step, steps),
+        *tradeoff,
+    ]
     picks = {name: float(chosen.path.ridges[i]) for name, i in chosen.picks.items()}
     told = f"{len(y)} rows, {X.shape[1]} columns: λ = {chosen.by_folds.best:.3g} by {len(parts)} folds, "
     told += f"{picks['rows left out']:.3g} by rows left out, {picks['test']:.3g} best for the unseen half"
     return Evidence(
         claims=tuple(claims),
-        charts=(draw_errors(chosen), *draw_tradeoff(model, ridges, tau), draw_filters(s, tau, steps)),
+        charts=(
+            draw_errors(chosen),
+            *draw_tradeoff(model, ridges, tau),
+            draw_filters(s, tau, steps),
+        ),
         tables=(tabulate_choices(chosen),),
         summary=told,
         examples=_examples,
@@ -183,7 +211,9 @@ def _gather_on_rows(
 # ---- claims about the subject ---------------------------------------------------------------------------------------
 
 
-def _claim_path(X: np.ndarray, y: np.ndarray, ridges: np.ndarray, folds: list[np.ndarray]) -> list[Claim]:
+def _claim_path(
+    X: np.ndarray, y: np.ndarray, ridges: np.ndarray, folds: list[np.ndarray]
+) -> list[Claim]:
     """One decomposition against a solver at each λ, and residuals left out against fits without the rows."""
     path = ridge_path(X, y, ridges)
     assert path.weights is not None
@@ -197,14 +227,18 @@ def _claim_path(X: np.ndarray, y: np.ndarray, ridges: np.ndarray, folds: list[np
     scale = max(float(np.abs(y).max()), 1e-300)
 
     def claim_equal(what: str, one: np.ndarray, other: np.ndarray) -> Claim:
-        return Identity(what, Enclosure.equal(float(np.abs(one - other).max()) / scale), ZERO, atol=1e-8)
+        return Identity(
+            what, Enclosure.equal(float(np.abs(one - other).max()) / scale), ZERO, atol=1e-8
+        )
 
     def claim_falling(what: str, values: np.ndarray) -> Claim:
         rise = float(np.max(np.diff(values), initial=-np.inf) / max(np.abs(values).max(), 1e-300))
         return AtMost(what, Enclosure.equal(rise), ZERO, atol=1e-9)
 
     return [
-        claim_equal("fits of the whole path, less those of a solver at each λ", path.fitted, solved),
+        claim_equal(
+            "fits of the whole path, less those of a solver at each λ", path.fitted, solved
+        ),
         claim_equal(
             f"(y_i − ŷ_i)/(1 − H_ii), less the residual of a fit without row i, {len(alone)} rows",
             middle.left_out()[0][: len(alone)],
@@ -232,13 +266,21 @@ def _claim_stopping(X: np.ndarray, y: np.ndarray, step: float, steps: int) -> li
     least = Enclosure.equal(float(ratio.min()))
     most = Enclosure.equal(float(ratio.max()))
     return [
-        Identity(f"fit after {steps} steps of gradient descent, less Uφ(s)Uᵀy", off, ZERO, atol=1e-8),
-        AtMost("1 ≤ least of gradient descent's filter over that of ridge with λ = 1/τk", ONE, least),
-        AtMost("largest of gradient descent's filter over that of ridge ≤ 2", most, Enclosure.exact(2)),
+        Identity(
+            f"fit after {steps} steps of gradient descent, less Uφ(s)Uᵀy", off, ZERO, atol=1e-8
+        ),
+        AtMost(
+            "1 ≤ least of gradient descent's filter over that of ridge with λ = 1/τk", ONE, least
+        ),
+        AtMost(
+            "largest of gradient descent's filter over that of ridge ≤ 2", most, Enclosure.exact(2)
+        ),
     ]
 
 
-def _claim_tradeoff(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> tuple[list[Claim], Tradeoff]:
+def _claim_tradeoff(
+    X: np.ndarray, y: np.ndarray, rng: np.random.Generator
+) -> tuple[list[Claim], Tradeoff]:
     """A truth and a noise like those of the data: the risk by formula and by simulation, ridge below least squares."""
     spectrum = ridge_path(X, y, 1.0).spectrum
     assert spectrum.right is not None
@@ -298,19 +340,31 @@ def _examples() -> Examples:
     behind = adam.beside - adam.penalty + Fraction(1, 10)
     return Examples(
         claims=(
-            Identity("three rows: y_i − ŷ_i over 1 − H_ii, less a fit without row i", Enclosure.exact(off_rows), ZERO),
+            Identity(
+                "three rows: y_i − ŷ_i over 1 − H_ii, less a fit without row i",
+                Enclosure.exact(off_rows),
+                ZERO,
+            ),
             Identity(
                 "10 steps of gradient descent on curvatures 1, 0.1, less 1 − (1 − τλ)^10",
                 Enclosure.exact(off_filters),
                 ZERO,
             ),
-            AtMost("risk at λ = σ²/θ², less the least at λ = 0, 1/64, …, 2", Enclosure.exact(risk - min(grid)), ZERO),
+            AtMost(
+                "risk at λ = σ²/θ², less the least at λ = 0, 1/64, …, 2",
+                Enclosure.exact(risk - min(grid)),
+                ZERO,
+            ),
             Identity(
                 "gradient descent: θ_3 with the penalty, less that with decay",
                 Enclosure.exact(descent.penalty - descent.beside),
                 ZERO,
             ),
-            AtMost("Adam: θ_3 with decay − that with the penalty + 1/10 ≤ 0", Enclosure.exact(behind), ZERO),
+            AtMost(
+                "Adam: θ_3 with decay − that with the penalty + 1/10 ≤ 0",
+                Enclosure.exact(behind),
+                ZERO,
+            ),
         ),
         numbers=_example_numbers(),
     )

@@ -22,7 +22,11 @@ def draw_tradeoff(model: Tradeoff, ridges: np.ndarray, tau: float) -> tuple[Curv
     return (
         _draw_parts("bias and variance of ridge", Axis("ridge λ", "log"), ridges, shrunk, model),
         _draw_parts(
-            "bias and variance of early stopping", Axis("steps k of gradient descent", "log"), steps, walked, model
+            "bias and variance of early stopping",
+            Axis("steps k of gradient descent", "log"),
+            steps,
+            walked,
+            model,
         ),
     )
 
@@ -35,7 +39,9 @@ def _draw_parts(title: str, x: Axis, at: Any, filters: list[np.ndarray], model: 
     }
     low = float(min(parts["risk"]))
     kept = [Series(name, *_within(at, v, low / 30, 1e3 * low)) for name, v in parts.items()]
-    lowest = Series("least risk of any filter", [at[0], at[-1]], [float(model.oracle)] * 2, "reference")
+    lowest = Series(
+        "least risk of any filter", [at[0], at[-1]], [float(model.oracle)] * 2, "reference"
+    )
     return Curves(title, x, Axis("E‖ŵ − θ‖²", "log"), (*kept, lowest))
 
 
@@ -49,7 +55,8 @@ def draw_errors(found: Choices) -> Curves:
     """Training error, what leaving rows out predicts, and the error of the unseen half, against λ."""
     low = float(np.min(found.test))
     series = [
-        Series(name, *_within(found.path.ridges, errors, low / 100, 30 * low)) for name, errors in found.curves.items()
+        Series(name, *_within(found.path.ridges, errors, low / 100, 30 * low))
+        for name, errors in found.curves.items()
     ]
     axes = Axis("ridge λ", "log"), Axis("mean squared error", "log")
     return Curves("training and test error against the ridge", *axes, tuple(series))
@@ -85,4 +92,6 @@ def draw_norms(runs: Mapping[str, Sequence[np.ndarray]]) -> Curves:
     """The squared norm of the weights along each run."""
     steps = len(next(iter(runs.values())))
     norms = {name: [float(p @ p) for p in points] for name, points in runs.items()}
-    return draw_curves("squared norm of the weights", np.arange(steps), x="step k", y="‖θ_k‖²", measured=norms)
+    return draw_curves(
+        "squared norm of the weights", np.arange(steps), x="step k", y="‖θ_k‖²", measured=norms
+    )

@@ -39,7 +39,9 @@ class Choices:
         }
 
 
-def choose_ridge(X: np.ndarray, y: np.ndarray, ridges: np.ndarray, count: int, rng: np.random.Generator) -> Choices:
+def choose_ridge(
+    X: np.ndarray, y: np.ndarray, ridges: np.ndarray, count: int, rng: np.random.Generator
+) -> Choices:
     """Split the rows at random, fit one half for all `ridges`, and validate by `count` folds."""
     seen, unseen = halves(len(y), rng)
     path = ridge_path(X[seen], y[seen], ridges)

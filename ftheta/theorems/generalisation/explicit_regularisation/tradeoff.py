@@ -45,7 +45,10 @@ class Tradeoff:
     def spread(self, phi: Any) -> float:
         r"""The variance of $\|\hat w-\theta\|^2$ under Gaussian noise: $\sum_i2v_i^2+4v_i(1-\varphi_i)^2\theta_i^2$,
         $v_i=\sigma^2\varphi_i^2/s_i$."""
-        each = [(self.noise * f**2 / s, (1 - f) ** 2 * b) for f, s, b in zip(phi, self.values, self.signal)]
+        each = [
+            (self.noise * f**2 / s, (1 - f) ** 2 * b)
+            for f, s, b in zip(phi, self.values, self.signal)
+        ]
         return float(sum(2 * v**2 + 4 * v * bias for v, bias in each))
 
     def ridge(self, ridge: Any) -> list[Any]:
@@ -68,11 +71,18 @@ class Tradeoff:
     def oracle(self) -> Any:
         r"""The least risk of all filters, $\sum_i\frac{\sigma^2\theta_i^2}{\sigma^2+s_i\theta_i^2}$."""
         pairs = zip(self.values, self.signal)
-        return sum(self.noise * b / (self.noise + s * b) if self.noise or b else 0 * b for s, b in pairs)
+        return sum(
+            self.noise * b / (self.noise + s * b) if self.noise or b else 0 * b for s, b in pairs
+        )
 
 
 def simulate_risks(
-    X: np.ndarray, theta: np.ndarray, noise: float, phi: Filter, rng: np.random.Generator, draws: int
+    X: np.ndarray,
+    theta: np.ndarray,
+    noise: float,
+    phi: Filter,
+    rng: np.random.Generator,
+    draws: int,
 ) -> np.ndarray:
     r"""$\|\hat w-\theta\|^2$ for `draws` independent samples of Gaussian noise."""
     y = (X @ theta)[:, None] + np.sqrt(noise) * rng.normal(size=(len(X), draws))

@@ -72,13 +72,17 @@ def train_network(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="what the network was fitted to", choices=KINDS)] = "parabola",
-    hidden: Annotated[str, Knob(says="activation of its hidden layers", symbol="σ", choices=HIDDEN)] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of its hidden layers", symbol="σ", choices=HIDDEN)
+    ] = "relu",
     width: Annotated[int, Knob(2, 64, "neurons per hidden layer", "m", log=True, most=256)] = 24,
 ) -> Network:
     if kind == "four points":
         x = np.arange(4.0)
         y = np.array([0.0, 1.0, 0.0, 2.0])
-        net = Network.described(describe_layers(line_network(through_points(x.tolist(), y.tolist()))), kind)
+        net = Network.described(
+            describe_layers(line_network(through_points(x.tolist(), y.tolist()))), kind
+        )
         return net.with_data(Dataset(kind, x[:, None], y))
     if kind == "random":
         layers = random_mlp(rng, (3, width, width, 2), hidden, bias=0.5)
@@ -103,7 +107,9 @@ def affine_or_bounded(given: Network | Dataset) -> Finding:
         return Finding.proved("piecewise affine", "its graph has a normal form", basis=form.basis)
     layers = _layers_of(given)
     bounded = layers is not None and is_bounded(layers)
-    return Finding.decide(bounded, "a bounded first layer" if bounded else form.refusal, "by name, in its own list")
+    return Finding.decide(
+        bounded, "a bounded first layer" if bounded else form.refusal, "by name, in its own list"
+    )
 
 
 @theorem(
@@ -136,9 +142,15 @@ def extrapolation_ood(
     *,
     rays: Annotated[int, Knob(1, 16, "rays, in more than one variable", "k", most=64)] = 4,
     move: Annotated[float, Knob(-3, 3, "mean of the test inputs", "μ")] = 1.0,
-    spread: Annotated[float, Knob(0.3, 2, "standard deviation of the test inputs", "s", least=0.1, most=5)] = 0.8,
-    draws: Annotated[int, Knob(100, 100_000, "training inputs drawn", "n", log=True, most=10**6)] = 20_000,
-    rows: Annotated[int, Knob(0, 20, "rows tested against the hull of the others", "q", most=200)] = 6,
+    spread: Annotated[
+        float, Knob(0.3, 2, "standard deviation of the test inputs", "s", least=0.1, most=5)
+    ] = 0.8,
+    draws: Annotated[
+        int, Knob(100, 100_000, "training inputs drawn", "n", log=True, most=10**6)
+    ] = 20_000,
+    rows: Annotated[
+        int, Knob(0, 20, "rows tested against the hull of the others", "q", most=200)
+    ] = 6,
 ) -> Evidence:
     r"""On a ray a ReLU network is $f(x+tv)=\alpha t+\beta$ for $t\ge t_0$; one whose first activation has
     limits at $\pm\infty$ tends to a constant there: neither continues $x^2$ or $\sin\pi x$. If inputs follow $q$ in the
@@ -215,12 +227,16 @@ def _follow_rays(net: Network, values: Values, rays: Sequence[Ray]) -> _Part:
     if target and np.isfinite(found[0].last):
         claims = [*claims, _claim_miss(target, found[0])]
     chart = (
-        draw_line(net.data, _target_of(net), values, found) if net.example.size == 1 else draw_rays(rays, values, found)
+        draw_line(net.data, _target_of(net), values, found)
+        if net.example.size == 1
+        else draw_rays(rays, values, found)
     )
     return _Part(tuple(claims), numbers, (chart,), summary=summary)
 
 
-def _follow_affine(form: Form, rays: Sequence[Ray], values: Values) -> tuple[list[Claim], Numbers, list[Asymptote]]:
+def _follow_affine(
+    form: Form, rays: Sequence[Ray], values: Values
+) -> tuple[list[Claim], Numbers, list[Asymptote]]:
     """Slopes and last breakpoints of a ReLU network, in rationals where it is small enough."""
     assert form.network is not None
     if count_weights(form.network) > LARGEST:
@@ -234,7 +250,8 @@ def _follow_affine(form: Form, rays: Sequence[Ray], values: Values) -> tuple[lis
     net = exact(form.network)
     lines = [find_exact_asymptote(net, ray.point.tolist(), ray.direction.tolist()) for ray in rays]
     bends = [
-        second_difference(net, ray.point.tolist(), ray.direction.tolist(), line.last) for ray, line in zip(rays, lines)
+        second_difference(net, ray.point.tolist(), ray.direction.tolist(), line.last)
+        for ray, line in zip(rays, lines)
     ]
     found = [line.in_floats() for line in lines]
 
@@ -243,7 +260,9 @@ def _follow_affine(form: Form, rays: Sequence[Ray], values: Values) -> tuple[lis
 
     what = f"largest second difference beyond the last kink, {len(rays)} rays"
     claims: list[Claim] = [Identity(what, enclose(max(bends)), ZERO)]
-    if form.basis is not Basis.EXACT:  # the normal form was put together in float64: the network itself is asked too
+    if (
+        form.basis is not Basis.EXACT
+    ):  # the normal form was put together in float64: the network itself is asked too
         claims.append(_claim_agreement(rays, found, values))
     numbers = {
         "last kink": enclose(max(line.last for line in lines)),
@@ -296,11 +315,15 @@ def _follow_bounded(
     return [claim], numbers, [Asymptote(inf, np.zeros_like(limit), limit) for limit in limits]
 
 
-def _follow_bent(net: Network, rays: Sequence[Ray], values: Values) -> tuple[list[Claim], Numbers, list[Asymptote]]:
+def _follow_bent(
+    net: Network, rays: Sequence[Ray], values: Values
+) -> tuple[list[Claim], Numbers, list[Asymptote]]:
     """Of a network that is neither: how much it bends far out, with the worst ray as a witness."""
     t = FAR * np.array([1.0, 2.0, 3.0])
     seen = [values(ray.at(t)) for ray in rays]
-    bends = [largest(np.abs(y[0] - 2 * y[1] + y[2]) / max(float(np.abs(y).max()), 1.0)) for y in seen]
+    bends = [
+        largest(np.abs(y[0] - 2 * y[1] + y[2]) / max(float(np.abs(y).max()), 1.0)) for y in seen
+    ]
     k = int(np.argmax(bends))
 
     def bend(x: Any) -> Any:
@@ -308,8 +331,12 @@ def _follow_bent(net: Network, rays: Sequence[Ray], values: Values) -> tuple[lis
         return jnp.max(jnp.abs(y[0] - 2 * y[1] + y[2])) / jnp.maximum(jnp.max(jnp.abs(y)), 1.0)
 
     enclosed = enclose_number(bend, rays[k].at(t)) if bends[k] > 1e-6 else Enclosure.unknown()
-    witness = Witness({"t": FAR}, enclosed, ZERO, "three points of a ray in intervals rounded outward")
-    claim = Identity("second difference far out, relative", Enclosure.equal(bends[k]), ZERO, witness, atol=1e-6)
+    witness = Witness(
+        {"t": FAR}, enclosed, ZERO, "three points of a ray in intervals rounded outward"
+    )
+    claim = Identity(
+        "second difference far out, relative", Enclosure.equal(bends[k]), ZERO, witness, atol=1e-6
+    )
     found = [Asymptote(inf, y[2] - y[1], y[0]) for y in seen]
     return [claim], {"slope at infinity": float(found[0].slope[0])}, found
 
@@ -319,8 +346,14 @@ def _claim_miss(target: str, line: Asymptote) -> Claim:
     miss = measure_miss(target, line)
     found = Enclosure.equal(miss.largest)
     if target == "sine":
-        return AtMost("1 ≤ largest error at three extremes of the wave beyond the last kink", ONE, found)
-    return AtMost(f"(R − t₀)²/8 ≤ largest error on [t₀, R], R = {miss.end:g}", Enclosure.equal(miss.at_least), found)
+        return AtMost(
+            "1 ≤ largest error at three extremes of the wave beyond the last kink", ONE, found
+        )
+    return AtMost(
+        f"(R − t₀)²/8 ≤ largest error on [t₀, R], R = {miss.end:g}",
+        Enclosure.equal(miss.at_least),
+        found,
+    )
 
 
 # ---- other test inputs -----------------------------------------------------------------------------------------------
@@ -333,16 +366,24 @@ def _loss_of(net: Network, values: Values) -> Callable[[np.ndarray], np.ndarray]
 
 
 def _weigh_loss(
-    loss: Callable[[np.ndarray], np.ndarray], shift: GaussianShift, rng: np.random.Generator, draws: int
+    loss: Callable[[np.ndarray], np.ndarray],
+    shift: GaussianShift,
+    rng: np.random.Generator,
+    draws: int,
 ) -> _Part:
     r"""$\mathbb E_q\ell=\mathbb E_p[w\ell]$ for the loss of the network, and its error on four kinds of test inputs."""
     table = tabulate_errors(loss)
     if not shift.is_measurable(draws):
         return _Part(tables=(table,))
     test = shift.test_mean(loss)
-    numbers: Numbers = {"test risk": test, "risk without weights": shift.plain_mean(loss, shift.draw(rng, draws))}
+    numbers: Numbers = {
+        "test risk": test,
+        "risk without weights": shift.plain_mean(loss, shift.draw(rng, draws)),
+    }
     weighted = shift.weighted_mean(loss, shift.draw(rng, draws))
-    claim = Identity("weighted training risk of the network = its test risk", weighted, Enclosure.equal(test))
+    claim = Identity(
+        "weighted training risk of the network = its test risk", weighted, Enclosure.equal(test)
+    )
     return _Part((claim,), numbers, tables=(table,))
 
 
@@ -352,7 +393,9 @@ def _examples(shift: GaussianShift, draws: int, sample: np.ndarray | None) -> Ex
     test = [Fraction(1, 8), Fraction(3, 8), Fraction(1, 2)]
     direct, weighted = reweight(train, test, [Fraction(0), Fraction(1), Fraction(4)])
     claims: list[Claim] = [
-        Identity("E_p[wℓ] = E_q ℓ on three points", Enclosure.exact(weighted), Enclosure.exact(direct))
+        Identity(
+            "E_p[wℓ] = E_q ℓ on three points", Enclosure.exact(weighted), Enclosure.exact(direct)
+        )
     ]
     if sample is not None:
         expected = Enclosure.equal(shift.move**2 + shift.spread**2)
@@ -388,7 +431,9 @@ def _test_hull(x: np.ndarray, rng: np.random.Generator, many: int) -> _Part:
         what = f"0 ≤ ⟨w, q⟩ − max ⟨w, xᵢ⟩ for the {len(gaps)} rows outside"
         claims.append(AtMost(what, ZERO, Enclosure.exact(min(gaps))))
     numbers: Numbers = {
-        "rows inside the hull of the others": Enclosure.measured(len(residuals), samples=len(tested)),
+        "rows inside the hull of the others": Enclosure.measured(
+            len(residuals), samples=len(tested)
+        ),
         "rows outside the hull of the others": Enclosure.measured(len(gaps), samples=len(tested)),
     }
     table = Table(

@@ -17,7 +17,9 @@ RAYS = 6
 NEAR = 0.1  # how far an adversary moves an input
 
 
-def draw_line(data: Dataset | None, target: str, values: Values, found: Sequence[Asymptote]) -> Curves:
+def draw_line(
+    data: Dataset | None, target: str, values: Values, found: Sequence[Asymptote]
+) -> Curves:
     """A network of one variable inside and outside the interval of its data, with its asymptotes."""
     x = None if data is None else data.x.reshape(-1)
     y = None if data is None else data.y
@@ -37,7 +39,9 @@ def draw_line(data: Dataset | None, target: str, values: Values, found: Sequence
             series.append(Series(f"asymptote, {side}", sign * ends, line, "other"))
     if x is not None and y is not None and y.size == x.size:
         series.append(Series("training data", x, y.reshape(-1), "reference", "points"))
-    return Curves("inside and outside the training interval", Axis("x"), Axis("value"), tuple(series))
+    return Curves(
+        "inside and outside the training interval", Axis("x"), Axis("value"), tuple(series)
+    )
 
 
 def draw_rays(rays: Sequence[Ray], values: Values, found: Sequence[Asymptote]) -> Curves:
@@ -46,13 +50,19 @@ def draw_rays(rays: Sequence[Ray], values: Values, found: Sequence[Asymptote]) -
     end = max([4.0, *(1.3 * line.last for line in finite)])
     t = np.linspace(0, min(end, 1e6), SHOWN)
     series = [
-        Series(ray.name, t, values(ray.at(t))[:, 0], "other" if k else "measured") for k, ray in enumerate(rays[:RAYS])
+        Series(ray.name, t, values(ray.at(t))[:, 0], "other" if k else "measured")
+        for k, ray in enumerate(rays[:RAYS])
     ]
     if finite:
         last = [line.last for line in finite[:RAYS]]
         height = [float(line.at(line.last)[0]) for line in finite[:RAYS]]
         series.append(Series("last breakpoints", last, height, "reference", "points"))
-    return Curves("the first output along rays", Axis("t, in distances of the row"), Axis("f(x + tv)"), tuple(series))
+    return Curves(
+        "the first output along rays",
+        Axis("t, in distances of the row"),
+        Axis("f(x + tv)"),
+        tuple(series),
+    )
 
 
 def draw_densities(shift: GaussianShift) -> Curves:
@@ -66,7 +76,12 @@ def draw_densities(shift: GaussianShift) -> Curves:
         ("weight q/p", w, "other"),
     )
     series = [Series(name, x[y > 1e-6], y[y > 1e-6], role) for name, y, role in curves]
-    return Curves("covariate shift: densities and weights", Axis("x"), Axis("density, weight", "log"), tuple(series))
+    return Curves(
+        "covariate shift: densities and weights",
+        Axis("x"),
+        Axis("density, weight", "log"),
+        tuple(series),
+    )
 
 
 def tabulate_errors(loss: Callable[[np.ndarray], np.ndarray]) -> Table:

@@ -51,10 +51,14 @@ def membership(x: np.ndarray, query: np.ndarray) -> Membership:
     x = np.asarray(x, np.float64).reshape(len(x), -1)
     q = np.asarray(query, np.float64).reshape(-1)
     if x.shape[1] != q.size or not len(x):
-        raise UsageError("The query has the length of a row.", got=f"{q.size} numbers, rows of {x.shape[1]}")
+        raise UsageError(
+            "The query has the length of a row.", got=f"{q.size} numbers, rows of {x.shape[1]}"
+        )
     if x.size > MOST_ENTRIES:
         raise UsageError(
-            "There are too many numbers for a linear program.", got=f"{x.size:,}", remedy="take fewer rows"
+            "There are too many numbers for a linear program.",
+            got=f"{x.size:,}",
+            remedy="take fewer rows",
         )
     spread = np.ptp(np.vstack([x, q]), axis=0)
     scale = np.where(spread > 0, spread, 1.0)
@@ -100,7 +104,9 @@ def _outside(x: np.ndarray, q: np.ndarray, scaled: np.ndarray, scale: np.ndarray
     gap = _gap(x, q, normal)
     if gap <= 0:
         return Membership("undecided")
-    return Membership("outside", normal=normal, gap=gap, distance=float(gap) / float(np.linalg.norm(normal)))
+    return Membership(
+        "outside", normal=normal, gap=gap, distance=float(gap) / float(np.linalg.norm(normal))
+    )
 
 
 def _gap(x: np.ndarray, q: np.ndarray, normal: np.ndarray) -> Fraction:

@@ -67,7 +67,9 @@ def reweight(
 ) -> tuple[Fraction, Fraction]:
     r"""$\mathbb E_q\ell$ and $\mathbb E_p[\frac qp\ell]$ on finitely many points, in rationals."""
     if any(p == 0 < q for p, q in zip(train, test)):
-        raise UsageError("The test law has points that the training law never shows.", got="p = 0 < q")
+        raise UsageError(
+            "The test law has points that the training law never shows.", got="p = 0 < q"
+        )
     both = [(p, q, loss) for p, q, loss in zip(train, test, losses) if p]
     direct = sum((q * loss for _, q, loss in both), Fraction(0))
     return direct, sum((p * (q / p) * loss for p, q, loss in both), Fraction(0))

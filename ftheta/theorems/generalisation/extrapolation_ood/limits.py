@@ -53,6 +53,8 @@ def find_limit(net: Description, point: np.ndarray, direction: np.ndarray) -> Ra
     first = np.where(moves > 0, high, np.where(moves < 0, low, standing))
     lipschitz = 1.0
     for later in rest.layers:
-        lipschitz *= float(np.linalg.norm(later.weight, 2)) * activation(later.activation).lipschitz.hi
+        lipschitz *= (
+            float(np.linalg.norm(later.weight, 2)) * activation(later.activation).lipschitz.hi
+        )
     limit = np.asarray(rest.apply(rest.params, first), np.float64)
     return RayLimit(limit, first, start, moves, sigma, lipschitz)

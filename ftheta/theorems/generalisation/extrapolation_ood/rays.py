@@ -20,7 +20,8 @@ from ftheta.relu.matrices import fraction, vector
 from ftheta.relu.network import ExactNetwork, ReluNetwork
 
 ZERO = fmpq(0)
-Values = Callable[[np.ndarray], np.ndarray]  # rows of flat inputs to rows of flat outputs, in float64
+# rows of flat inputs to rows of flat outputs, in float64
+Values = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,17 +37,27 @@ class Ray:
         return self.point + np.asarray(t)[:, None] * self.direction
 
 
-def choose_rays(x: np.ndarray | None, dimension: int, rng: np.random.Generator, many: int) -> list[Ray]:
+def choose_rays(
+    x: np.ndarray | None, dimension: int, rng: np.random.Generator, many: int
+) -> list[Ray]:
     """On the line both ways from 0; else from the mean of the rows through some of them, or in random directions."""
     if dimension == 1:
-        return [Ray("to the right", np.zeros(1), np.ones(1)), Ray("to the left", np.zeros(1), -np.ones(1))]
+        return [
+            Ray("to the right", np.zeros(1), np.ones(1)),
+            Ray("to the left", np.zeros(1), -np.ones(1)),
+        ]
     if x is None or (x == x[0]).all():
         ways = rng.normal(size=(many, dimension))
-        return [Ray(f"ray {k + 1}", np.zeros(dimension), way / np.linalg.norm(way)) for k, way in enumerate(ways)]
+        return [
+            Ray(f"ray {k + 1}", np.zeros(dimension), way / np.linalg.norm(way))
+            for k, way in enumerate(ways)
+        ]
     flat = x.reshape(len(x), -1).astype(np.float64)
     centre = flat.mean(0)
     rows = rng.permutation(len(flat))[:many]
-    return [Ray(f"through row {k}", centre, flat[k] - centre) for k in rows if (flat[k] != centre).any()]
+    return [
+        Ray(f"through row {k}", centre, flat[k] - centre) for k in rows if (flat[k] != centre).any()
+    ]
 
 
 @dataclass(frozen=True)
@@ -81,10 +92,14 @@ class Asymptote:
         return self.slope * t + self.offset
 
 
-def find_exact_asymptote(net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any]) -> ExactAsymptote:
+def find_exact_asymptote(
+    net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any]
+) -> ExactAsymptote:
     r"""The network on the ray from `point` in `direction`, beyond its last breakpoint, in rationals."""
     if len(point) != net.widths[0] or len(direction) != net.widths[0]:
-        raise UsageError("A ray has the dimension of the inputs.", got=f"{len(point)}, {len(direction)} numbers")
+        raise UsageError(
+            "A ray has the dimension of the inputs.", got=f"{len(point)}, {len(direction)} numbers"
+        )
     slope = vector(direction)
     offset = vector(point)
     last = ZERO
@@ -92,7 +107,9 @@ def find_exact_asymptote(net: ExactNetwork, point: Sequence[Any], direction: Seq
         slope = step.matrix.apply(slope)
         offset = tuple(c + b for c, b in zip(step.matrix.apply(offset), step.offset))
         last = max([last, *(-c / s for s, c, r in zip(slope, offset, step.rectified) if r and s)])
-        on = [not r or s > 0 or (s == 0 and c > 0) for s, c, r in zip(slope, offset, step.rectified)]
+        on = [
+            not r or s > 0 or (s == 0 and c > 0) for s, c, r in zip(slope, offset, step.rectified)
+        ]
         slope = tuple(s if kept else ZERO for s, kept in zip(slope, on))
         offset = tuple(c if kept else ZERO for c, kept in zip(offset, on))
     return ExactAsymptote(fraction(last), tuple(map(fraction, slope)), tuple(map(fraction, offset)))
@@ -114,7 +131,9 @@ def find_asymptote(net: ReluNetwork, point: np.ndarray, direction: np.ndarray) -
     return Asymptote(last, slope, offset)
 
 
-def second_difference(net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any], after: Fraction) -> Fraction:
+def second_difference(
+    net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any], after: Fraction
+) -> Fraction:
     r"""The largest $|f(t)-2f(t+1)+f(t+2)|$ over the outputs at $t=$ `after`, by evaluating the network in rationals."""
     x = [fraction(q) for q in vector(point)]
     v = [fraction(q) for q in vector(direction)]
@@ -124,7 +143,9 @@ def second_difference(net: ExactNetwork, point: Sequence[Any], direction: Sequen
 
 def count_weights(net: ReluNetwork) -> int:
     """Weights that are stored: those of sparse matrices are the non-zero ones."""
-    return sum(step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in net.steps)
+    return sum(
+        step.matrix.nnz if sparse.issparse(step.matrix) else step.matrix.size for step in net.steps
+    )
 
 
 def make_evaluator(f: Callable[[Any], Any], shape: tuple[int, ...]) -> Values:

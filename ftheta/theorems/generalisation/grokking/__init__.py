@@ -39,7 +39,9 @@ OPERATIONS = ("a+b", "a-b", "a*b", "a^2+b^2", "a^2+ab+b^2", "S4", "no rule", "tw
 def make_table(
     rng: np.random.Generator,
     *,
-    operation: Annotated[str, Knob(says="the built-in operation: mod p, or a group", choices=OPERATIONS)] = "a+b",
+    operation: Annotated[
+        str, Knob(says="the built-in operation: mod p, or a group", choices=OPERATIONS)
+    ] = "a+b",
     p: Annotated[int, Knob(5, 97, "modulus", "p", least=2, most=113)] = 23,
 ) -> Dataset:
     if operation == "S4":
@@ -59,18 +61,30 @@ def make_contradictory_table(rng: np.random.Generator, *, p: int = 23) -> Datase
     return make_table(rng, operation="two results", p=p)
 
 
-@hypothesis(r"the rows are an operation: every pair $(a,b)$ once, with one result", remedy="drop the rows that repeat")
+@hypothesis(
+    r"the rows are an operation: every pair $(a,b)$ once, with one result",
+    remedy="drop the rows that repeat",
+)
 def an_operation(data: Dataset) -> Finding:
     found = Operation.of(data.name, data.x, data.y)
     note = f"{len(found):,} rows, {len(found.pairs):,} pairs of {found.elements} elements"
-    return Finding.proved(note, "counted", Enclosure.exact(len(found.pairs))) if found.once else Finding.failed(note)
+    return (
+        Finding.proved(note, "counted", Enclosure.exact(len(found.pairs)))
+        if found.once
+        else Finding.failed(note)
+    )
 
 
 @theorem(
     title="Grokking on tables of operations",
     gist="A network may memorise its training pairs early and generalise only long after, and weight decay and data "
     "shorten the wait; so a perfect training accuracy says little about when, or whether, a rule is learnt.",
-    see_also=("double-descent-networks", "implicit-bias", "explicit-regularisation", "error-decomposition"),
+    see_also=(
+        "double-descent-networks",
+        "implicit-bias",
+        "explicit-regularisation",
+        "error-decomposition",
+    ),
     sources=("scaman-slides", "power2022", "gromov2023", "nanda2023"),
     assumes=(an_operation,),
     on=make_table,
@@ -91,13 +105,21 @@ def grokking(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    fraction: Annotated[float, Knob(0.2, 0.9, "share of the pairs that trains", least=0.01, most=0.99)] = 0.5,
+    fraction: Annotated[
+        float, Knob(0.2, 0.9, "share of the pairs that trains", least=0.01, most=0.99)
+    ] = 0.5,
     decay: Annotated[float, Knob(0, 5, "weight decay of AdamW", "λ", most=100)] = 1.0,
     hidden: Annotated[int, Knob(16, 256, "hidden units", "N", log=True, least=1, most=2048)] = 128,
-    step: Annotated[float, Knob(1e-3, 0.02, "step of AdamW", "τ", log=True, least=1e-5, most=1)] = 0.005,
-    steps: Annotated[int, Knob(300, 20_000, "optimisation steps", "K", log=True, least=10, most=200_000)] = 3000,
+    step: Annotated[
+        float, Knob(1e-3, 0.02, "step of AdamW", "τ", log=True, least=1e-5, most=1)
+    ] = 0.005,
+    steps: Annotated[
+        int, Knob(300, 20_000, "optimisation steps", "K", log=True, least=10, most=200_000)
+    ] = 3000,
     seeds: Annotated[int, Knob(1, 10, "networks trained", "S", least=1, most=50)] = 3,
-    long: Annotated[float, Knob(1, 50, "so many times later is long after", least=1, most=1e6)] = 5.0,
+    long: Annotated[
+        float, Knob(1, 50, "so many times later is long after", least=1, most=1e6)
+    ] = 5.0,
     effects: Annotated[bool, Knob(says="also vary weight decay and data share (a minute)")] = False,
 ) -> Evidence:
     r"""Train a network on a share of the table $(a,b)\mapsto a\circ b$. The training accuracy saturates at a time
@@ -110,7 +132,9 @@ def grokking(
     return gather(operation, protocol, int(rng.integers(2**31)), seeds, long, effects)
 
 
-def gather(operation: Operation, protocol: Protocol, first: int, seeds: int, long: float, effects: bool) -> Evidence:
+def gather(
+    operation: Operation, protocol: Protocol, first: int, seeds: int, long: float, effects: bool
+) -> Evidence:
     """Runs with and without weight decay, the control where the table is that of addition, and the effects if asked."""
     protocol = protocol.limit_steps(operation, WORK)
     numbered = range(first, first + seeds)
@@ -123,7 +147,9 @@ def gather(operation: Operation, protocol: Protocol, first: int, seeds: int, lon
     found = []
     if effects:
         few = min(seeds, 2)
-        found = [measure_effect(operation, protocol, name, values, few, first) for name, values in VARIED]
+        found = [
+            measure_effect(operation, protocol, name, values, few, first) for name, values in VARIED
+        ]
     claims, numbers = _claim_closed_form(operation)
     claims += [*_claim_times(runs, bare, long), *map(_claim_effect, found)]
     last = float(np.median([run.validation[-1] for run in runs]))
@@ -149,7 +175,9 @@ def _claim_closed_form(operation: Operation) -> tuple[list[Claim], dict[str, Any
     """The table is a function; for addition mod p the Fourier logits and their network answer every pair."""
     answered = Enclosure.exact(operation.answerable)
     claims: list[Claim] = [
-        Identity("rows that some function of (a, b) answers", answered, Enclosure.exact(len(operation)))
+        Identity(
+            "rows that some function of (a, b) answers", answered, Enclosure.exact(len(operation))
+        )
     ]
     numbers: dict[str, Any] = {"pairs": Enclosure.exact(len(operation.pairs))}
     p = operation.elements
@@ -171,14 +199,22 @@ def _claim_closed_form(operation: Operation) -> tuple[list[Claim], dict[str, Any
     }
 
 
-def _claim_times(runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun], long: float) -> list[Claim]:
+def _claim_times(
+    runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun], long: float
+) -> list[Claim]:
     """The two times, and the later one with and without weight decay on the same seeds."""
     memorised = _enclose_time(runs, "memorised_at")
     same = runs[: len(bare)]
     with_decay = _enclose_time(same, "generalised_at")
     return [
-        AtMost(f"{long:g} t_mem ≤ t_gen (medians)", memorised * long, _enclose_time(runs, "generalised_at")),
-        AtMost("t_gen with weight decay ≤ without", with_decay, _enclose_time(bare, "generalised_at")),
+        AtMost(
+            f"{long:g} t_mem ≤ t_gen (medians)",
+            memorised * long,
+            _enclose_time(runs, "generalised_at"),
+        ),
+        AtMost(
+            "t_gen with weight decay ≤ without", with_decay, _enclose_time(bare, "generalised_at")
+        ),
     ]
 
 
@@ -186,7 +222,9 @@ def _claim_effect(found: Effect) -> Claim:
     """With the largest value the network generalises no later than with the least."""
     least = _enclose_time(found.runs[0], "generalised_at")
     most = _enclose_time(found.runs[-1], "generalised_at")
-    return AtMost(f"t_gen at {found.setting} {found.values[-1]:g} ≤ at {found.values[0]:g}", most, least)
+    return AtMost(
+        f"t_gen at {found.setting} {found.values[-1]:g} ≤ at {found.values[0]:g}", most, least
+    )
 
 
 def _enclose_time(runs: Sequence[GrokkingRun], which: str) -> Enclosure:
@@ -215,14 +253,18 @@ def _summarise(runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun]) -> str:
 # ---- charts and tables ----------------------------------------------------------------------------------------------
 
 
-def _draw_accuracies(title: str, runs: Sequence[GrokkingRun], without_decay: Sequence[GrokkingRun] = ()) -> Curves:
+def _draw_accuracies(
+    title: str, runs: Sequence[GrokkingRun], without_decay: Sequence[GrokkingRun] = ()
+) -> Curves:
     """Accuracies against the logarithm of the steps: medians over seeds, bands from the worst to the best."""
     series = [
         _draw_band("training", runs, "train", "reference"),
         _draw_band("validation", runs, "validation", "measured"),
     ]
     if without_decay:
-        series.append(_draw_band("validation without weight decay", without_decay, "validation", "other"))
+        series.append(
+            _draw_band("validation without weight decay", without_decay, "validation", "other")
+        )
     return Curves(title, Axis("optimisation steps", "log"), Axis("accuracy in %"), tuple(series))
 
 
@@ -249,15 +291,22 @@ def _draw_effect(found: Effect) -> Curves:
 
 
 def _draw_reached(name: str, found: Effect, which: str, role: Any) -> Series:
-    kept = [(value, time) for value, time in zip(found.values, found.times(which)) if isfinite(time)]
+    kept = [
+        (value, time) for value, time in zip(found.values, found.times(which)) if isfinite(time)
+    ]
     return Series(name, [value for value, _ in kept], [time for _, time in kept], role)
 
 
 def _tabulate_effect(found: Effect) -> Table:
     rows = []
     for k, value in enumerate(found.values):
-        times = [_show_time(found.times(which)[k]) for which in ("memorised_at", "generalised_at", "delay")]
-        rows.append((value, *times, float(np.median([run.validation[-1] for run in found.runs[k]]))))
+        times = [
+            _show_time(found.times(which)[k])
+            for which in ("memorised_at", "generalised_at", "delay")
+        ]
+        rows.append(
+            (value, *times, float(np.median([run.validation[-1] for run in found.runs[k]])))
+        )
     columns = (found.setting, "t_mem", "t_gen", "delay", "validation")
     return Table(f"effect of {found.setting}", columns, tuple(rows))
 
@@ -267,7 +316,11 @@ def _tabulate_times(runs: Sequence[GrokkingRun], bare: Sequence[GrokkingRun]) ->
     for run in (*runs, *bare):
         times = [_show_time(time) for time in (run.memorised_at, run.generalised_at, run.delay)]
         rows.append((run.protocol.decay, run.seed, *times, float(run.validation[-1])))
-    return Table("runs", ("weight decay", "seed", "t_mem", "t_gen", "delay", "validation accuracy"), tuple(rows))
+    return Table(
+        "runs",
+        ("weight decay", "seed", "t_mem", "t_gen", "delay", "validation accuracy"),
+        tuple(rows),
+    )
 
 
 def _show_time(time: float) -> float | str:

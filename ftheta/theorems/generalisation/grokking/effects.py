@@ -34,7 +34,12 @@ class Effect:
 
 
 def measure_effect(
-    operation: Operation, protocol: Protocol, setting: str, values: Sequence[float], seeds: int, first: int = 0
+    operation: Operation,
+    protocol: Protocol,
+    setting: str,
+    values: Sequence[float],
+    seeds: int,
+    first: int = 0,
 ) -> Effect:
     """Vary one setting (`decay`, `fraction`) and keep the others; seeds are numbered from `first`."""
     numbered = range(first, first + seeds)

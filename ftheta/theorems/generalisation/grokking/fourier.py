@@ -45,7 +45,9 @@ def _whole(ball: Any) -> int:
     """The only integer in a ball."""
     found = ball.unique_fmpz()
     if found is None:
-        raise ValueError(f"The ball {ball} does not determine an integer: take more than {BITS} bits.")
+        raise ValueError(
+            f"The ball {ball} does not determine an integer: take more than {BITS} bits."
+        )
     return int(found)
 
 
@@ -117,4 +119,6 @@ def _about(value: float, rounding: float) -> Enclosure:
 
 def _ensure_size(p: int) -> None:
     if not 2 <= p <= LARGEST:
-        raise UsageError("The Fourier network is for moduli of this size.", where=f"2 to {LARGEST}", got=p)
+        raise UsageError(
+            "The Fourier network is for moduli of this size.", where=f"2 to {LARGEST}", got=p
+        )

@@ -25,12 +25,23 @@ class Operation:
         """From rows (a, b) and labels c, whatever numbers name the elements."""
         x = np.asarray(x)
         if x.ndim != 2 or x.shape[1] != 2 or y is None or np.asarray(y)[0].size != 1:
-            got = f"x of shape {x.shape}, " + ("no labels" if y is None else f"y of shape {np.shape(y)}")
-            remedy = "give rows (a, b) and one label c = a∘b a row; operation_table(table) makes them"
-            raise SubjectError("An operation is given by pairs and results.", where=name, got=got, remedy=remedy)
-        elements = np.union1d(x, np.asarray(y).ravel())  # one numbering, so that a + b mod p keeps its meaning
+            got = f"x of shape {x.shape}, " + (
+                "no labels" if y is None else f"y of shape {np.shape(y)}"
+            )
+            remedy = (
+                "give rows (a, b) and one label c = a∘b a row; operation_table(table) makes them"
+            )
+            raise SubjectError(
+                "An operation is given by pairs and results.", where=name, got=got, remedy=remedy
+            )
+        # one numbering, so that a + b mod p keeps its meaning
+        elements = np.union1d(x, np.asarray(y).ravel())
         if len(elements) > MOST_ELEMENTS:
-            raise SubjectError("The table has too many elements.", where=f"at most {MOST_ELEMENTS}", got=len(elements))
+            raise SubjectError(
+                "The table has too many elements.",
+                where=f"at most {MOST_ELEMENTS}",
+                got=len(elements),
+            )
         number = lambda part: np.searchsorted(elements, part)
         return cls(name, number(x[:, 0]), number(x[:, 1]), number(np.asarray(y).ravel()))
 
@@ -67,7 +78,9 @@ class Operation:
 
     @property
     def commutative(self) -> bool:
-        return all(self.pairs.get((b, a), results) == results for (a, b), results in self.pairs.items())
+        return all(
+            self.pairs.get((b, a), results) == results for (a, b), results in self.pairs.items()
+        )
 
     def inputs(self) -> np.ndarray:
         """Unit vectors of a and b beside one another."""

@@ -34,14 +34,24 @@ class Protocol:
     threshold: float = 0.95
 
     def __post_init__(self) -> None:
-        if not (0 < self.fraction < 1 and 0 < self.threshold <= 1 and self.hidden >= 1 and self.steps >= 1):
+        if not (
+            0 < self.fraction < 1
+            and 0 < self.threshold <= 1
+            and self.hidden >= 1
+            and self.steps >= 1
+        ):
             remedy = "0 < fraction < 1, 0 < threshold ≤ 1, at least one unit and one step"
             raise UsageError("This protocol cannot be run.", got=repr(self), remedy=remedy)
 
     def limit_steps(self, operation: Operation, work: float) -> "Protocol":
         """With no more steps than so many floating-point operations allow: six per row and weight."""
         weights = 3 * operation.elements * self.hidden
-        return replace(self, steps=max(1, min(self.steps, int(work / (6 * len(operation) * self.fraction * weights)))))
+        return replace(
+            self,
+            steps=max(
+                1, min(self.steps, int(work / (6 * len(operation) * self.fraction * weights)))
+            ),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +99,20 @@ def grok(operation: Operation, protocol: Protocol | None = None, seed: int = 0) 
     n = round(protocol.fraction * len(operation))
     if not 0 < n < len(operation):
         remedy = "give more pairs, or another fraction"
-        raise UsageError("The share leaves no pair to train on or none to validate.", got=f"{n} pairs", remedy=remedy)
+        raise UsageError(
+            "The share leaves no pair to train on or none to validate.",
+            got=f"{n} pairs",
+            remedy=remedy,
+        )
     x = operation.inputs()
     y = operation.targets()
     p = operation.elements
     params = start(rng, (2 * p, protocol.hidden, p), biases=False)
     recipe = Recipe(protocol.step, protocol.decay, protocol.activation, beta=0.98)
     train, rest = (WatchedRows.of(x[part], y[part]) for part in (order[:n], order[n:]))
-    return GrokkingRun(protocol, seed, watch(params, train, rest, recipe, log_steps(protocol.steps, LOOKS)))
+    return GrokkingRun(
+        protocol, seed, watch(params, train, rest, recipe, log_steps(protocol.steps, LOOKS))
+    )
 
 
 def grokking_cell(
@@ -111,9 +127,15 @@ def grokking_cell(
     activation: str = "square",
 ) -> dict[str, Any]:
     """One cell of a sweep: the times, the delay and both curves. `operation` is of Z/p, or a group such as S5."""
-    data = dataset("group", of=operation) if operation[:1].isupper() else dataset("modular", p=p, operation=operation)
+    data = (
+        dataset("group", of=operation)
+        if operation[:1].isupper()
+        else dataset("modular", p=p, operation=operation)
+    )
     run = grok(
-        Operation.of(operation, data.x, data.y), Protocol(fraction, decay, hidden, step, steps, activation), seed
+        Operation.of(operation, data.x, data.y),
+        Protocol(fraction, decay, hidden, step, steps, activation),
+        seed,
     )
     seen = lambda time: time if isfinite(time) else None
     return {

@@ -60,33 +60,56 @@ def draw_rows(
     *,
     n: Annotated[int, Knob(4, 200, "number of rows", "n", log=True, least=2, most=500)] = 30,
     d: Annotated[int, Knob(2, 12, "entries per row", "d", most=64)] = 4,
-    stretch: Annotated[float, Knob(1, 10, "size of the first column, the others are 1", log=True, most=100)] = 3.0,
+    stretch: Annotated[
+        float, Knob(1, 10, "size of the first column, the others are 1", log=True, most=100)
+    ] = 3.0,
 ) -> Dataset:
     X = rng.normal(size=(n, d)) + 0.7 * rng.normal(size=(n, 1))
     X[:, 0] *= stretch
-    return Dataset(f"{n} rows of {d} correlated entries", X, X.sum(1) / d + 0.5 * rng.normal(size=n))
+    return Dataset(
+        f"{n} rows of {d} correlated entries", X, X.sum(1) / d + 0.5 * rng.normal(size=n)
+    )
 
 
-@hypothesis("one target per row, or labels that fit the outputs", remedy="give data with targets", name="targets")
+@hypothesis(
+    "one target per row, or labels that fit the outputs",
+    remedy="give data with targets",
+    name="targets",
+)
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
         return Finding.decide(
-            outputs_of(subject) is not None, "those of the network's data", "counted", basis=Basis.EXACT
+            outputs_of(subject) is not None,
+            "those of the network's data",
+            "counted",
+            basis=Basis.EXACT,
         )
     got = 0 if subject.y is None else subject.y[0].size
-    return Finding.decide(got == 1, f"{len(subject)} rows, targets per row: {got}", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        got == 1, f"{len(subject)} rows, targets per row: {got}", "counted", basis=Basis.EXACT
+    )
 
 
-@hypothesis(r"the noise has mean 0", remedy="take offset 0, or subtract the mean of the noise", name="noise of mean 0")
+@hypothesis(
+    r"the noise has mean 0",
+    remedy="take offset 0, or subtract the mean of the noise",
+    name="noise of mean 0",
+)
 def centred_noise(subject: Dataset | Network, *, offset: float) -> Finding:
-    return Finding.decide(offset == 0, f"mean {offset:g}", "closed form of the noise", basis=Basis.EXACT)
+    return Finding.decide(
+        offset == 0, f"mean {offset:g}", "closed form of the noise", basis=Basis.EXACT
+    )
 
 
 @theorem(
     title="Input noise, dropout and augmentation as penalties",
     gist="On average, noise on the inputs of a linear model is ridge regression, dropout is a ridge in units of each "
     "column, and data augmentation makes the fit invariant: random disturbances are penalties in disguise.",
-    see_also=("explicit-regularisation", "architecture-and-stability-penalties", "group-equivariant-linear-maps"),
+    see_also=(
+        "explicit-regularisation",
+        "architecture-and-stability-penalties",
+        "group-equivariant-linear-maps",
+    ),
     sources=("murari-slides", "bishop1995", "wager2013", "srivastava2014", "chen2020"),
     assumes=(targets_known, linear_model, centred_noise),
     on=draw_rows,
@@ -106,9 +129,13 @@ def noise_dropout_augmentation(
     spread: Annotated[
         float, Knob(0, 2, "spread of the noise (of a network's features, relative)", "s", most=100)
     ] = 0.5,
-    keep: Annotated[float, Knob(0.1, 1, "share of entries that dropout keeps", "q", least=0.01)] = 0.7,
+    keep: Annotated[
+        float, Knob(0.1, 1, "share of entries that dropout keeps", "q", least=0.01)
+    ] = 0.7,
     offset: Annotated[float, Knob(0, 1, "mean of the noise", "m", least=-100, most=100)] = 0.0,
-    draws: Annotated[int, Knob(200, 5000, "draws of noise and masks", "T", log=True, least=20, most=50_000)] = 1000,
+    draws: Annotated[
+        int, Knob(200, 5000, "draws of noise and masks", "T", log=True, least=20, most=50_000)
+    ] = 1000,
 ) -> Evidence:
     r"""For a linear model and the squared loss, on average over noise $\mathcal N(0,s^2I)$ on the inputs, or over masks
     that keep an entry with probability $q$ and divide it by $q$, $\mathbb E\|y-\tilde Xw\|^2$ is
@@ -157,7 +184,10 @@ def noise_dropout_augmentation(
     return Evidence(
         claims=tuple(claims),
         charts=draw_losses(X, Y, W, rng, T),
-        numbers={"squared loss per row": Enclosure.equal(per_row), "dropout adds": Enclosure.equal(added)},
+        numbers={
+            "squared loss per row": Enclosure.equal(per_row),
+            "dropout adds": Enclosure.equal(added),
+        },
         tables=(_tabulate_costs(costs),),
         summary=f"squared loss {per_row:.4g} per row; keeping {keep:g} of {X.shape[1]} features adds {added:.4g}",
         examples=_examples,
@@ -190,16 +220,28 @@ def _claim_exact_losses(
 
 
 def _claim_mean_losses(
-    X: np.ndarray, Y: np.ndarray, W: np.ndarray, spread: float, keep: float, rng: np.random.Generator, draws: int
+    X: np.ndarray,
+    Y: np.ndarray,
+    W: np.ndarray,
+    spread: float,
+    keep: float,
+    rng: np.random.Generator,
+    draws: int,
 ) -> list[Claim]:
     """Means of draws; of dropout where both kinds of entries are met often enough for a mean to be trusted."""
-    noisy = mean(draw_noise_losses(X, Y, W, spread, rng, draws), variance=noise_variance(X, Y, W, spread))
+    noisy = mean(
+        draw_noise_losses(X, Y, W, spread, rng, draws), variance=noise_variance(X, Y, W, spread)
+    )
     formula = Enclosure.equal(noise_loss(X, Y, W, spread**2))
-    claims: list[Claim] = [Identity("Gaussian noise: ‖Y − XW‖² + ns²‖W‖², and the mean of draws", formula, noisy)]
+    claims: list[Claim] = [
+        Identity("Gaussian noise: ‖Y − XW‖² + ns²‖W‖², and the mean of draws", formula, noisy)
+    ]
     if keep == 1 or X.size * draws * min(keep, 1 - keep) >= OFTEN:
         dropped = mean(draw_dropout_losses(X, Y, W, keep, rng, draws))
         formula = Enclosure.equal(dropout_loss(X, Y, W, keep))
-        claims.append(Identity("dropout: ‖Y − XW‖² + penalty, and the mean of draws", formula, dropped))
+        claims.append(
+            Identity("dropout: ‖Y − XW‖² + penalty, and the mean of draws", formula, dropped)
+        )
     return claims
 
 
@@ -249,7 +291,10 @@ def _claim_orbits(
         ),
         Identity(what, Enclosure.equal(moved_loss(plain)), Enclosure.equal(split), rtol=1e-8),
     ]
-    numbers = {"moved rows, least squares": moved_loss(plain), "moved rows, its invariant part": moved_loss(invariant)}
+    numbers = {
+        "moved rows, least squares": moved_loss(plain),
+        "moved rows, its invariant part": moved_loss(invariant),
+    }
     return claims, numbers
 
 

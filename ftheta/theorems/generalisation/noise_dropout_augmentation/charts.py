@@ -16,7 +16,9 @@ from ftheta.risks.averages import (
 )
 
 
-def trace_ellipse(A: np.ndarray, centre: np.ndarray, through: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def trace_ellipse(
+    A: np.ndarray, centre: np.ndarray, through: np.ndarray
+) -> tuple[np.ndarray, np.ndarray] | None:
     r"""The curve $(w-c)^\top A(w-c)=\text{its value at the given point}$; none where it is no ellipse."""
     level = float((through - centre) @ A @ (through - centre))
     values = np.linalg.eigvalsh(A)
@@ -43,8 +45,13 @@ def draw_ellipses(X: np.ndarray, y: np.ndarray, variance: float, keep: float) ->
         ("penalty of dropout", trace_ellipse(shapes["dropout"], zero, fits["dropout"]), "other"),
     ]
     series = [Series(name, *curve, role) for name, curve, role in curves if curve is not None]  # type: ignore[arg-type]
-    series += [Series(f"{name} fit", [float(w[0])], [float(w[1])], mark="points") for name, w in fits.items()]
-    series.append(Series("least squares", [float(best[0])], [float(best[1])], "reference", "points"))
+    series += [
+        Series(f"{name} fit", [float(w[0])], [float(w[1])], mark="points")
+        for name, w in fits.items()
+    ]
+    series.append(
+        Series("least squares", [float(best[0])], [float(best[1])], "reference", "points")
+    )
     return Curves("where error and penalty touch", Axis("w₁"), Axis("w₂"), tuple(series))
 
 
@@ -70,7 +77,13 @@ def draw_losses(
 
 
 def _draw_loss(
-    title: str, axis: Axis, x: np.ndarray, formula: Sequence[float], at: np.ndarray, seen: Sequence[Enclosure], n: int
+    title: str,
+    axis: Axis,
+    x: np.ndarray,
+    formula: Sequence[float],
+    at: np.ndarray,
+    seen: Sequence[Enclosure],
+    n: int,
 ) -> Curves:
     middles = [e.middle / n for e in seen]
     lows = [e.lo / n for e in seen]

@@ -36,8 +36,22 @@ from ftheta.training.methods import steepest
 from ftheta.training.study import affordable
 
 from .charts import draw_batch_effect, draw_growth, tabulate_blocks
-from .normalisation import SCALES, change_under_scaling, invariant_blocks, normalised_loss, restrict, tree_risk
-from .units_and_batches import Unit, average_batch_variance, centre, measure_batch_effect, square, study_unit
+from .normalisation import (
+    SCALES,
+    change_under_scaling,
+    invariant_blocks,
+    normalised_loss,
+    restrict,
+    tree_risk,
+)
+from .units_and_batches import (
+    Unit,
+    average_batch_variance,
+    centre,
+    measure_batch_effect,
+    square,
+    study_unit,
+)
 
 ZERO = Enclosure.exact(0)
 FACTOR = 2.0  # the second run starts from this multiple of the weights
@@ -51,7 +65,9 @@ def make_training(
     kind: Annotated[str, Knob(says="what is normalised", choices=KINDS)] = "batch",
     epsilon: Annotated[float, Knob(0, 0.1, "added to the variance", "ε", most=100)] = 0.0,
 ) -> Training:
-    return Training(f"{kind} normalisation, ε = {epsilon:g}", *normalised_loss(kind, rng, epsilon=epsilon))
+    return Training(
+        f"{kind} normalisation, ε = {epsilon:g}", *normalised_loss(kind, rng, epsilon=epsilon)
+    )
 
 
 def make_plain_training(rng: np.random.Generator) -> Training:
@@ -76,15 +92,31 @@ def scale_invariant(subject: Training | Network, *, tolerance: float) -> Finding
         return Finding.failed(error.what)
     least = min((b.change for b in rest), default=float("inf"))
     note = f"{len(kept)} of {len(kept) + len(rest)} blocks of parameters, {told}"
-    return Finding.sampled(note) if kept else Finding.failed(f"{note}; the least change is {least:.3g}")
+    return (
+        Finding.sampled(note)
+        if kept
+        else Finding.failed(f"{note}; the least change is {least:.3g}")
+    )
 
 
 @theorem(
     title="Normalisation layers make weights grow",
     gist="A normalised layer ignores the size of its weights, so gradient descent can only enlarge them, and the step "
     "that their direction feels shrinks by itself: normalisation is also a schedule of the step size.",
-    see_also=("signal-propagation-init", "relu-symmetries-conservation", "gd-step-regimes", "transformer-block"),
-    sources=("murari-slides", "peyre-notes", "ioffe2015", "salimans2016", "ba2016", "vanlaarhoven2017"),
+    see_also=(
+        "signal-propagation-init",
+        "relu-symmetries-conservation",
+        "gd-step-regimes",
+        "transformer-block",
+    ),
+    sources=(
+        "murari-slides",
+        "peyre-notes",
+        "ioffe2015",
+        "salimans2016",
+        "ba2016",
+        "vanlaarhoven2017",
+    ),
     assumes=(scale_invariant,),
     on=make_training,
     breaks_on=make_plain_training,
@@ -102,10 +134,15 @@ def normalisation_layers(
     rng: np.random.Generator,
     *,
     step: Annotated[
-        float, Knob(0.01, 5, "step that the direction feels at first", "τ/‖w₀‖²", log=True, most=100)
+        float,
+        Knob(0.01, 5, "step that the direction feels at first", "τ/‖w₀‖²", log=True, most=100),
     ] = 0.3,
-    steps: Annotated[int, Knob(10, 500, "steps of gradient descent", "K", log=True, least=2, most=5000)] = 100,
-    tolerance: Annotated[float, Knob(1e-9, 1e-2, "what counts as no change", log=True, least=1e-12, most=0.1)] = 1e-9,
+    steps: Annotated[
+        int, Knob(10, 500, "steps of gradient descent", "K", log=True, least=2, most=5000)
+    ] = 100,
+    tolerance: Annotated[
+        float, Knob(1e-9, 1e-2, "what counts as no change", log=True, least=1e-12, most=0.1)
+    ] = 1e-9,
 ) -> Evidence:
     r"""Batch, layer and weight normalisation make the loss forget the size of the weights before: $L(cw)=L(w)$. Then
     $$\langle\nabla L(w),w\rangle=0,\qquad\nabla L(cw)=\tfrac1c\nabla L(w),\qquad
@@ -140,7 +177,10 @@ def _descend(
     told += f"factor {grown:.4g}, the loss went from {path.values[0]:.4g} to {path.values[-1]:.4g}"
     seed = rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
     return Evidence(
-        claims=(*slopes, *_claim_growth(path, longer, tau, seen["change under scaling"], tolerance)),
+        claims=(
+            *slopes,
+            *_claim_growth(path, longer, tau, seen["change under scaling"], tolerance),
+        ),
         charts=draw_growth(objective, w, tau, steps, path),
         numbers=seen | {"growth of ‖w‖²": grown},
         tables=tables,
@@ -182,8 +222,12 @@ def _claim_slopes(
 
 def _rescale_in_intervals(objective: Callable[[Any], Any], w: np.ndarray, c: float) -> Witness:
     """The change of the loss under one factor, in intervals."""
-    change = enclose_number(lambda w, c: jnp.abs(objective(c * w) - objective(w)) / jnp.abs(objective(w)), w, c)
-    return Witness({"c": float(c)}, change, ZERO, "the loss at w and at cw, in intervals rounded outward")
+    change = enclose_number(
+        lambda w, c: jnp.abs(objective(c * w) - objective(w)) / jnp.abs(objective(w)), w, c
+    )
+    return Witness(
+        {"c": float(c)}, change, ZERO, "the loss at w and at cw, in intervals rounded outward"
+    )
 
 
 def _enclose(value: float, change: float, tolerance: float) -> Enclosure:
@@ -192,7 +236,9 @@ def _enclose(value: float, change: float, tolerance: float) -> Enclosure:
     return Enclosure.measured(value, samples=len(SCALES)) if close else Enclosure.equal(value)
 
 
-def _claim_growth(path: Path, longer: Path, tau: float, change: float, tolerance: float) -> list[Claim]:
+def _claim_growth(
+    path: Path, longer: Path, tau: float, change: float, tolerance: float
+) -> list[Claim]:
     """The squared length of the weights along descent, and a run from larger weights with a larger step."""
     squares = (path.points**2).sum(1)
     steps = len(path) - 1
@@ -203,14 +249,28 @@ def _claim_growth(path: Path, longer: Path, tau: float, change: float, tolerance
     loose = max(tolerance * steps, 1e-7)
     return [
         Identity(
-            f"largest |‖w_k+1‖² − ‖w_k‖² − τ²‖∇L‖²|/‖w‖², {steps} steps", enclose(float(gap)), ZERO, atol=tolerance
+            f"largest |‖w_k+1‖² − ‖w_k‖² − τ²‖∇L‖²|/‖w‖², {steps} steps",
+            enclose(float(gap)),
+            ZERO,
+            atol=tolerance,
         ),
         Identity(
-            f"‖w_{steps}‖², and ‖w₀‖² + τ²Σ‖∇L‖²", enclose(float(squares[-1])), enclose(float(summed)), rtol=loose
+            f"‖w_{steps}‖², and ‖w₀‖² + τ²Σ‖∇L‖²",
+            enclose(float(squares[-1])),
+            enclose(float(summed)),
+            rtol=loose,
         ),
-        AtMost("‖w₀‖² ≤ least ‖w_k‖²", enclose(float(squares[0])), enclose(float(squares.min())), rtol=loose),
+        AtMost(
+            "‖w₀‖² ≤ least ‖w_k‖²",
+            enclose(float(squares[0])),
+            enclose(float(squares.min())),
+            rtol=loose,
+        ),
         Identity(
-            "gradient descent from 2w with step 4τ, less twice that from w", enclose(float(apart)), ZERO, atol=loose
+            "gradient descent from 2w with step 4τ, less twice that from w",
+            enclose(float(apart)),
+            ZERO,
+            atol=loose,
         ),
     ]
 
@@ -236,7 +296,9 @@ def _claim_as_printed() -> Claim:
     """Peyré's notes divide the centred token by its norm, so that its squared norm is 1 and not the dimension."""
     centred = centre(FOUR)
     by_norm = Enclosure.exact(square(centred) / square(centred))
-    return Identity("Peyré's notes divide by the norm: ‖LN(1, 2, 3, 4)‖² and d = 4", by_norm, Enclosure.exact(4))
+    return Identity(
+        "Peyré's notes divide by the norm: ‖LN(1, 2, 3, 4)‖² and d = 4", by_norm, Enclosure.exact(4)
+    )
 
 
 def _examples(seed: np.random.SeedSequence) -> Examples:
@@ -252,6 +314,8 @@ def _examples(seed: np.random.SeedSequence) -> Examples:
     sizes = np.array([4, 8, 16, 32, 64, 128, 256, 512])
     apart = measure_batch_effect(sizes, np.random.default_rng(seed), DRAWS)
     what = "root mean square of training − evaluation"
-    rate = Rate(what, 0.5, fit_rate(sizes, apart), tuple(map(float, sizes)), tuple(apart), sharp=True)
+    rate = Rate(
+        what, 0.5, fit_rate(sizes, apart), tuple(map(float, sizes)), tuple(apart), sharp=True
+    )
     exact = [Identity(what, Enclosure.exact(off), ZERO) for what, off in zero.items()]
     return Examples((*exact, rate), (draw_batch_effect(sizes, apart),), numbers=_example_numbers())

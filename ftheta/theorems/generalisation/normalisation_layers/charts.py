@@ -34,7 +34,9 @@ def draw_growth(
     steps_axis = Axis("step k", "log")
     return (
         Curves("weights grow", steps_axis, Axis("‖w_k‖² / ‖w₀‖²", "log"), tuple(lengths)),
-        Curves("the step that the direction feels", steps_axis, Axis("τ / ‖w_k‖²", "log"), tuple(felt)),
+        Curves(
+            "the step that the direction feels", steps_axis, Axis("τ / ‖w_k‖²", "log"), tuple(felt)
+        ),
     )
 
 
@@ -45,10 +47,16 @@ def draw_batch_effect(sizes: np.ndarray, apart: np.ndarray) -> Curves:
         Series("√(3/(2m))", sizes, np.sqrt(1.5 / sizes), "reference"),
     )
     title = "batch normalisation: training against evaluation"
-    return Curves(title, Axis("rows per batch m", "log"), Axis("root mean square difference", "log"), series)
+    return Curves(
+        title, Axis("rows per batch m", "log"), Axis("root mean square difference", "log"), series
+    )
 
 
 def tabulate_blocks(kept: Sequence[Block], rest: Sequence[Block]) -> Table:
     """Which parameters the loss ignores the size of."""
     rows = [(b.name, "no" if b in rest else "yes", b.change) for b in (*kept, *rest)][:40]
-    return Table("does the loss ignore the size?", ("parameters", "ignored", "largest relative change"), tuple(rows))
+    return Table(
+        "does the loss ignore the size?",
+        ("parameters", "ignored", "largest relative change"),
+        tuple(rows),
+    )

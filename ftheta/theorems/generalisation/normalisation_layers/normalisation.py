@@ -27,7 +27,9 @@ SCALES = (0.25, 0.5, 2.0, 3.0, 10.0)  # factors at which invariance is looked at
 def batch_norm(z: Any, epsilon: float = 0.0, running: "Running | None" = None) -> Any:
     """Every column of `z` (rows, units) minus its mean, over its standard deviation: those of these rows in training,
     the `running` ones at evaluation."""
-    mean, variance = (jnp.mean(z, 0), jnp.var(z, 0)) if running is None else (running.mean, running.variance)
+    mean, variance = (
+        (jnp.mean(z, 0), jnp.var(z, 0)) if running is None else (running.mean, running.variance)
+    )
     return (z - mean) / jnp.sqrt(variance + epsilon)
 
 
@@ -98,14 +100,22 @@ class Block:
     change: float
 
 
-def change_under_scaling(objective: Callable[[Any], Any], w: Any, scales: Sequence[float] = SCALES) -> float:
+def change_under_scaling(
+    objective: Callable[[Any], Any], w: Any, scales: Sequence[float] = SCALES
+) -> float:
     """The largest |L(cw) − L(w)| over some factors c, relative to |L(w)|."""
     here = float(objective(w))
     values = [float(objective(c * w)) for c in scales]
-    return max(abs(v - here) for v in values) / max(abs(here), 1e-300) if np.isfinite(values).all() else float("inf")
+    return (
+        max(abs(v - here) for v in values) / max(abs(here), 1e-300)
+        if np.isfinite(values).all()
+        else float("inf")
+    )
 
 
-def invariant_blocks(risk: Callable[[Any], Any], params: Any, tolerance: float) -> tuple[list[Block], list[Block]]:
+def invariant_blocks(
+    risk: Callable[[Any], Any], params: Any, tolerance: float
+) -> tuple[list[Block], list[Block]]:
     """The leaves of the parameters, or else siblings together, whose size the loss does not feel; and all others.
 
     `risk` is a function of the parameters. Leaves that are zero, or that have no influence at all, are left out.
@@ -113,11 +123,21 @@ def invariant_blocks(risk: Callable[[Any], Any], params: Any, tolerance: float) 
     paths, leaves = zip(*jax.tree_util.tree_leaves_with_path(params))
     tree = jax.tree.structure(params)
     slopes = jax.tree.leaves(call_compiled(jax.grad(risk), params))
-    live = [i for i, (leaf, g) in enumerate(zip(leaves, slopes)) if np.any(leaf) and np.any(np.asarray(g))]
+    live = [
+        i
+        for i, (leaf, g) in enumerate(zip(leaves, slopes))
+        if np.any(leaf) and np.any(np.asarray(g))
+    ]
 
     def block(which: tuple[int, ...], name: str) -> Block:
-        scaled = lambda c: jax.tree.unflatten(tree, [leaf * c if i in which else leaf for i, leaf in enumerate(leaves)])
-        return Block(name, which, change_under_scaling(lambda c: call_compiled(risk, scaled(c)), np.float64(1.0)))
+        scaled = lambda c: jax.tree.unflatten(
+            tree, [leaf * c if i in which else leaf for i, leaf in enumerate(leaves)]
+        )
+        return Block(
+            name,
+            which,
+            change_under_scaling(lambda c: call_compiled(risk, scaled(c)), np.float64(1.0)),
+        )
 
     found = [block((i,), jax.tree_util.keystr(paths[i])) for i in live]
     kept = [b for b in found if b.change <= tolerance]
@@ -126,7 +146,10 @@ def invariant_blocks(risk: Callable[[Any], Any], params: Any, tolerance: float) 
     for b in rest:
         families.setdefault(jax.tree_util.keystr(paths[b.leaves[0]][:-1]), []).append(b.leaves[0])
     for parent, members in families.items():
-        if len(members) > 1 and (whole := block(tuple(members), f"{parent}[all]")).change <= tolerance:
+        if (
+            len(members) > 1
+            and (whole := block(tuple(members), f"{parent}[all]")).change <= tolerance
+        ):
             kept.append(whole)
             rest = [b for b in rest if b.leaves[0] not in members]
     return kept, rest
@@ -141,7 +164,10 @@ def restrict(
     ends = np.cumsum([0, *(np.size(leaves[i]) for i in chosen)])
 
     def objective(w: Any) -> Any:
-        parts = {i: w[a:b].reshape(np.shape(leaves[i])) for i, (a, b) in zip(chosen, pairwise(ends.tolist()))}
+        parts = {
+            i: w[a:b].reshape(np.shape(leaves[i]))
+            for i, (a, b) in zip(chosen, pairwise(ends.tolist()))
+        }
         return risk(jax.tree.unflatten(tree, [parts.get(i, leaf) for i, leaf in enumerate(leaves)]))
 
     return objective, np.concatenate([np.ravel(leaves[i]) for i in chosen]).astype(np.float64)
@@ -153,7 +179,13 @@ def tree_risk(risk: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def normalised_loss(
-    kind: str, rng: np.random.Generator, *, epsilon: float = 0.0, rows: int = 48, inputs: int = 5, units: int = 6
+    kind: str,
+    rng: np.random.Generator,
+    *,
+    epsilon: float = 0.0,
+    rows: int = 48,
+    inputs: int = 5,
+    units: int = 6,
 ) -> tuple[Callable[[Any], Any], np.ndarray]:
     r"""The squared loss of a small network as a function of its first weights, which are normalised by `kind`: batch,
     layer, weight, or none."""
@@ -165,7 +197,13 @@ def normalised_loss(
     def objective(w: Any) -> Any:
         W = jnp.reshape(w, (units, inputs))
         z = jnp.asarray(X) @ (weight_norm(W, epsilon) if kind == "weight" else W).T
-        z = batch_norm(z, epsilon) if kind == "batch" else layer_norm(z, epsilon) if kind == "layer" else z
+        z = (
+            batch_norm(z, epsilon)
+            if kind == "batch"
+            else layer_norm(z, epsilon)
+            if kind == "layer"
+            else z
+        )
         return jnp.mean((jnp.tanh(z) @ a - y) ** 2)
 
     return objective, rng.normal(size=units * inputs)

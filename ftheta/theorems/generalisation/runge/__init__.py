@@ -24,7 +24,14 @@ from ftheta.logic import (
 from ftheta.subjects import Dataset, Target
 from ftheta.subjects.continuity import finite_on_interval
 
-from .charts import MOST_DEGREE, SHOWN, draw_errors, draw_lebesgue_constants, draw_panel, draw_points
+from .charts import (
+    MOST_DEGREE,
+    SHOWN,
+    draw_errors,
+    draw_lebesgue_constants,
+    draw_panel,
+    draw_points,
+)
 from .interval_function import IntervalFunction, extend_broken_line, train_network
 from .nodes import KINDS, Interpolant, lebesgue_constant, lebesgue_point
 from .runge_function import Runge
@@ -37,7 +44,9 @@ BEYOND = 2.0  # half-width of the panel of extrapolation, in half-widths of the 
 def make_runge_function(
     rng: np.random.Generator,
     *,
-    steepness: Annotated[float, Knob(1, 400, "steepness of the function", "a", log=True, least=0.05, most=1e4)] = 25.0,
+    steepness: Annotated[
+        float, Knob(1, 400, "steepness of the function", "a", log=True, least=0.05, most=1e4)
+    ] = 25.0,
 ) -> Target:
     return Target(f"1/(1 + {steepness:g}x²)", Runge(steepness), (-1.0,), (1.0,))
 
@@ -53,7 +62,9 @@ def carry_to_unit_interval(f: Target) -> IntervalFunction:
     at = jax.jit(jax.vmap(f.f))
 
     def values(t: np.ndarray) -> np.ndarray:
-        return np.asarray(at((lo + hi) / 2 + (hi - lo) / 2 * np.asarray(t))).reshape(len(t), -1)[:, 0]
+        return np.asarray(at((lo + hi) / 2 + (hi - lo) / 2 * np.asarray(t))).reshape(len(t), -1)[
+            :, 0
+        ]
 
     exact = f.f if isinstance(f.f, Runge) and (lo, hi) == (-1.0, 1.0) else None
     return IntervalFunction(f.name, SampledFunction(values), exact, lo, hi)
@@ -95,7 +106,12 @@ def analytic(given: Target | Dataset, *, ellipse: float) -> Finding:
     title="Runge's phenomenon",
     gist="The polynomial through more and more equispaced points can be ever worse between them, while good nodes "
     "or a broken line do well: fitting all the data says nothing until one says how.",
-    see_also=("extrapolation-ood", "double-descent", "stone-weierstrass", "cpa-1d-one-hidden-layer"),
+    see_also=(
+        "extrapolation-ood",
+        "double-descent",
+        "stone-weierstrass",
+        "cpa-1d-one-hidden-layer",
+    ),
     sources=("murari-slides", "trefethen2013"),
     assumes=(on_the_line, analytic),
     on=make_runge_function,
@@ -114,7 +130,9 @@ def runge(
     rng: np.random.Generator,
     *,
     degree: Annotated[int, Knob(2, 40, "degree of the polynomials", "n", most=60)] = 10,
-    ellipse: Annotated[float, Knob(1.01, 3, "sum of the semi-axes of the ellipse", "ρ", least=1.001, most=100)] = 1.2,
+    ellipse: Annotated[
+        float, Knob(1.01, 3, "sum of the semi-axes of the ellipse", "ρ", least=1.001, most=100)
+    ] = 1.2,
     steps: Annotated[int, Knob(0, 5000, "steps of Adam for the network", "K", most=50_000)] = 1500,
 ) -> Evidence:
     r"""Let $p_n$ be the polynomial through $n+1$ nodes of a continuous $f$ on $[-1,1]$, $\Lambda_n=\max_x\sum_k|\ell_k
@@ -124,14 +142,20 @@ def runge(
     {\sqrt a}$, $E_n=\frac{a}{2(a+1)}\rho_*^{-2\lfloor n/2\rfloor}$; at equispaced nodes $p_n$ diverges if $a\ge3.63$,
     for $a=25$ as $1.49^n$."""
     if isinstance(given, Dataset):
-        return _interpolate(given.x.reshape(-1).astype(float), np.asarray(given.y, float).reshape(-1), given.name)
+        return _interpolate(
+            given.x.reshape(-1).astype(float), np.asarray(given.y, float).reshape(-1), given.name
+        )
     f = carry_to_unit_interval(given)
     errors = {kind: f.error(kind, degree) for kind in KINDS}
     constants = {kind: lebesgue_constant(kind, degree) for kind in KINDS}
     best = f.best_error(degree)
     line = f.line_error(degree)
     claims: list[Claim] = [
-        AtMost(f"error of the polynomial, {kind} nodes ≤ (1 + Λ)E", errors[kind], (constants[kind] + 1) * best)
+        AtMost(
+            f"error of the polynomial, {kind} nodes ≤ (1 + Λ)E",
+            errors[kind],
+            (constants[kind] + 1) * best,
+        )
         for kind in KINDS
     ]
     claims.append(_claim_analytic(f, degree, ellipse))
@@ -148,7 +172,10 @@ def runge(
         "error of the network": _measure_error(network, f.sampled),
     }
     if f.exact is not None:
-        numbers |= {"ρ": Enclosure.ball(f.exact.rho), "growth factor": Enclosure.equal(f.exact.growth)}
+        numbers |= {
+            "ρ": Enclosure.ball(f.exact.rho),
+            "growth factor": Enclosure.equal(f.exact.growth),
+        }
     return Evidence(
         claims=tuple(claims),
         charts=(
@@ -175,7 +202,9 @@ def _claim_analytic(f: IntervalFunction, n: int, ellipse: float) -> AtMost:
         scale = Enclosure.ball(4 / arb(ellipse) ** m / (arb(ellipse) - 1))
         pairs.append((m, f.error("Chebyshev", m), size * scale))
     m, error, bound = max(pairs, key=lambda p: p[1].lo / max(p[2].lo, 1e-300))
-    return AtMost(f"error at Chebyshev nodes, degree {m} ≤ 4Mρ⁻ⁿ/(ρ − 1), ρ = {ellipse:g}", error, bound)
+    return AtMost(
+        f"error at Chebyshev nodes, degree {m} ≤ 4Mρ⁻ⁿ/(ρ − 1), ρ = {ellipse:g}", error, bound
+    )
 
 
 def _claim_runge(f: Runge, sampled: SampledFunction, n: int, best: Enclosure) -> list[Claim]:

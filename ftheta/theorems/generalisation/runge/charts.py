@@ -33,11 +33,15 @@ def draw_panel(f: IntervalFunction, n: int, network: Values, reach: float, title
     ]
     series = [_within(name, f.carry(t), y, frame, role) for name, y, role in curves]
     dots = Series("equispaced nodes", f.carry(x), values(x), "reference", "points")
-    what = f"{title}: degree {n}, " + ("on the interval" if reach == 1 else "on and beyond the interval of the nodes")
+    what = f"{title}: degree {n}, " + (
+        "on the interval" if reach == 1 else "on and beyond the interval of the nodes"
+    )
     return Curves(what, Axis("x"), Axis("value"), (*series, dots))
 
 
-def _within(name: str, x: np.ndarray, y: np.ndarray, frame: tuple[float, float], role: Any) -> Series:
+def _within(
+    name: str, x: np.ndarray, y: np.ndarray, frame: tuple[float, float], role: Any
+) -> Series:
     """The part of a curve around the middle that stays near the function, so that the function is still seen."""
     margin = 2.0 * max(frame[1] - frame[0], 1e-9)
     out = np.flatnonzero((y < frame[0] - margin) | (y > frame[1] + margin) | ~np.isfinite(y))
@@ -61,11 +65,15 @@ def draw_errors(f: IntervalFunction, n: int, ellipse: float) -> Curves:
         bound = 4 * size * ellipse ** -degrees.astype(float) / (ellipse - 1)
         line = Series("4Mρ⁻ⁿ/(ρ − 1)", degrees, bound, "reference") if np.isfinite(size) else None
     series = [Series("equispaced nodes", degrees, np.maximum(found["equispaced"], 1e-17), "other")]
-    series.append(Series("Chebyshev nodes", degrees, np.maximum(found["Chebyshev"], 1e-17), "measured"))
+    series.append(
+        Series("Chebyshev nodes", degrees, np.maximum(found["Chebyshev"], 1e-17), "measured")
+    )
     bent = [f.sampled_line_error(int(m)).lo for m in degrees]
     series.append(Series("broken line (ReLU)", degrees, np.maximum(bent, 1e-17), "other"))
     series += [] if line is None else [line]
-    return Curves("largest error against degree", Axis("degree n"), Axis("max |f − p|", "log"), tuple(series))
+    return Curves(
+        "largest error against degree", Axis("degree n"), Axis("max |f − p|", "log"), tuple(series)
+    )
 
 
 def draw_lebesgue_constants(n: int) -> Curves:
@@ -75,9 +83,16 @@ def draw_lebesgue_constants(n: int) -> Curves:
     slow = [lebesgue_constant("Chebyshev", int(m)).middle for m in degrees]
     series = (
         Series("equispaced", degrees, even, "other"),
-        Series("2ⁿ⁺¹/(e n ln n)", degrees, 2.0 ** (degrees + 1) / (np.e * degrees * np.log(degrees)), "reference"),
+        Series(
+            "2ⁿ⁺¹/(e n ln n)",
+            degrees,
+            2.0 ** (degrees + 1) / (np.e * degrees * np.log(degrees)),
+            "reference",
+        ),
         Series("Chebyshev", degrees, slow, "measured"),
-        Series("(2/π) ln(n + 1) + 1", degrees, [2 / pi * log(m + 1) + 1 for m in degrees], "reference"),
+        Series(
+            "(2/π) ln(n + 1) + 1", degrees, [2 / pi * log(m + 1) + 1 for m in degrees], "reference"
+        ),
     )
     return Curves("Lebesgue constants", Axis("degree n"), Axis("Λ", "log"), series)
 

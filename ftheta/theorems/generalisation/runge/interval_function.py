@@ -33,7 +33,11 @@ class IntervalFunction:
 
     def best_error(self, n: int) -> Enclosure:
         r"""$E_n$, the least error of a polynomial of degree n."""
-        return self.sampled.best_error(n) if self.exact is None else Enclosure.ball(self.exact.best_error(n))
+        return (
+            self.sampled.best_error(n)
+            if self.exact is None
+            else Enclosure.ball(self.exact.best_error(n))
+        )
 
     def on_ellipse(self, ellipse: float) -> Enclosure:
         r"""$M=\max|f|$ on the ellipse with sum of semi-axes `ellipse`."""
@@ -53,7 +57,9 @@ class IntervalFunction:
         """The same, at points."""
         x = nodes("equispaced", n)
         t, y = self.sampled.grid
-        return Enclosure.at_least(float(np.abs(np.interp(t, x, self.sampled.values(x)) - y).max()), samples=len(t))
+        return Enclosure.at_least(
+            float(np.abs(np.interp(t, x, self.sampled.values(x)) - y).max()), samples=len(t)
+        )
 
 
 def train_network(

@@ -24,7 +24,9 @@ BETWEEN = 64  # points between two nodes
 def nodes(kind: str, n: int) -> np.ndarray:
     r"""$n+1$ nodes in $[-1,1]$, ascending: equispaced, or the roots of the Chebyshev polynomial $T_{n+1}$."""
     if kind not in KINDS:
-        raise UsageError("There are no such nodes.", got=kind, remedy=f"choose one of {', '.join(KINDS)}")
+        raise UsageError(
+            "There are no such nodes.", got=kind, remedy=f"choose one of {', '.join(KINDS)}"
+        )
     if kind == "equispaced":
         return np.linspace(-1, 1, n + 1) if n else np.zeros(1)
     return -np.cos((2 * np.arange(n + 1) + 1) * np.pi / (2 * n + 2))
@@ -99,7 +101,8 @@ def lebesgue_constant(kind: str, n: int) -> Enclosure:
         return Enclosure.exact(1)
     if n + 1 > EXACT:
         return Enclosure.at_least(lebesgue_point(nodes(kind, n), -1, 1)[1])
-    at = exact_nodes(n)  # the function is largest between the first two nodes, where it is a polynomial
+    # the function is largest between the first two nodes, where it is a polynomial
+    at = exact_nodes(n)
     total = polynomial(0)
     for k, x in enumerate(at):
         others = at[:k] + at[k + 1 :]

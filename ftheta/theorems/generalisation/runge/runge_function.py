@@ -82,7 +82,9 @@ class Runge:
         at = exact_nodes(n)
         a = Fraction(self.a)
         found = []
-        for u, v in pairwise(at[: n // 2 + 2] if n > 1 else at):  # the other half is its mirror image
+        for u, v in pairwise(
+            at[: n // 2 + 2] if n > 1 else at
+        ):  # the other half is its mirror image
             scale = a / (1 + a * u * u) / (1 + a * v * v)
             above = from_roots([u, v]) * polynomial(scale * (a * u * v - 1), scale * a * (u + v))
             found.append(largest_quotient(above, polynomial(1, 0, a), u, v))

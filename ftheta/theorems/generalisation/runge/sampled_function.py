@@ -35,7 +35,9 @@ class SampledFunction:
 
     def error(self, kind: str, n: int) -> Enclosure:
         x, y = self.grid
-        return Enclosure.at_least(float(np.abs(self.interpolant(kind, n)(x) - y).max()), samples=len(x))
+        return Enclosure.at_least(
+            float(np.abs(self.interpolant(kind, n)(x) - y).max()), samples=len(x)
+        )
 
     def best_error(self, n: int) -> Enclosure:
         r"""$E_n$ from below: the least error of a polynomial on a part of the grid, a linear program."""
@@ -45,7 +47,9 @@ class SampledFunction:
         cost = np.r_[np.zeros(n + 1), 1.0]
         rows = np.block([[T, -one], [-T, -one]])
         right = np.r_[y, -y]
-        found = linprog(cost, rows, right, bounds=[(None, None)] * (n + 1) + [(0, None)], method="highs")
+        found = linprog(
+            cost, rows, right, bounds=[(None, None)] * (n + 1) + [(0, None)], method="highs"
+        )
         return Enclosure.at_least(max(float(found.fun) - ROUNDING, 0.0) if found.success else 0.0)
 
     def on_ellipse(self, ellipse: float, many: int = ON_ELLIPSE) -> float:

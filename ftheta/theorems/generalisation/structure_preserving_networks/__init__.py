@@ -53,13 +53,19 @@ def build_network(
     rng: np.random.Generator,
     *,
     property: Annotated[str, Knob(says="which structure", choices=PROPERTIES)] = "symplectic",
-    hidden: Annotated[str, Knob(says="activation", symbol="σ", choices=("relu", "softplus", "tanh"))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation", symbol="σ", choices=("relu", "softplus", "tanh"))
+    ] = "relu",
     width: Annotated[int, Knob(1, 8, "neurons per layer", "m", most=32)] = 4,
 ) -> Network:
     if property == "symplectic":
-        return Network("SympNet", shears.SympNet(hidden), shears.draw_shears(rng, 1, width, 4), (2,))
+        return Network(
+            "SympNet", shears.SympNet(hidden), shears.draw_shears(rng, 1, width, 4), (2,)
+        )
     if property == "physics":
-        return Network.described(train_informed(rng, 4 * width, 20, 1500), "network trained on u′ = −u")
+        return Network.described(
+            train_informed(rng, 4 * width, 20, 1500), "network trained on u′ = −u"
+        )
     if property == "convex" and hidden == "relu":
         return Network("input-convex network", *draw_input_convex(rng, 2, width), (2,))
     layers = random_mlp(rng, (2, width, width, 1), hidden, bias=0.5)
@@ -68,7 +74,11 @@ def build_network(
 
 
 def make_euler_step(rng: np.random.Generator) -> Network:
-    return Network.of(lambda z: jnp.array([z[0] + 0.1 * z[1], z[1] - 0.1 * jnp.maximum(z[0], 0)]), (2,), "Euler step")
+    return Network.of(
+        lambda z: jnp.array([z[0] + 0.1 * z[1], z[1] - 0.1 * jnp.maximum(z[0], 0)]),
+        (2,),
+        "Euler step",
+    )
 
 
 def subject_of(net: Network) -> Structured:
@@ -78,7 +88,16 @@ def subject_of(net: Network) -> Structured:
     rows = None if net.data is None else net.data.x.reshape(len(net.data), d)
     layers = net.description if describes_this_function.check(net).status is Status.PROVED else None
     sympnet = shears.exact_map(net.params) if net.apply == shears.SympNet("relu") else None
-    return Structured(net.name, d, f, normal_form(net), layers, sympnet, rows, isinstance(net.apply, shears.SympNet))
+    return Structured(
+        net.name,
+        d,
+        f,
+        normal_form(net),
+        layers,
+        sympnet,
+        rows,
+        isinstance(net.apply, shears.SympNet),
+    )
 
 
 @hypothesis(
@@ -89,19 +108,28 @@ def built_so(net: Network, *, property: str, output: int) -> Finding:
     given = subject_of(net)
     if property == "physics":
         sizes = (given.dimension, int(np.prod(net.output_shape)))
-        return Finding.decide(sizes == (1, 1), f"inputs and outputs: {sizes}", "counted", basis=Basis.EXACT)
+        return Finding.decide(
+            sizes == (1, 1), f"inputs and outputs: {sizes}", "counted", basis=Basis.EXACT
+        )
     if property == "any":
         return Finding.proved("nothing is asked", "an empty statement")
     holds = given.by_construction(output)[property]
     note = f"{property} by construction" if holds else f"nothing in its layers makes it {property}"
-    return Finding.decide(holds, note, "its signs", basis=Basis.EXACT if given.shears else normal_form(net).basis)
+    return Finding.decide(
+        holds, note, "its signs", basis=Basis.EXACT if given.shears else normal_form(net).basis
+    )
 
 
 @theorem(
     title="Networks that preserve a structure",
     gist="Shears make a network symplectic, signs of the weights make it convex or monotone, on all inputs and before "
     "any training; a penalty in the loss promises nothing between the points where it was measured.",
-    see_also=("group-equivariant-linear-maps", "convex-cpa-and-dc", "flow-diffeomorphism", "extrapolation-ood"),
+    see_also=(
+        "group-equivariant-linear-maps",
+        "convex-cpa-and-dc",
+        "flow-diffeomorphism",
+        "extrapolation-ood",
+    ),
     sources=("murari-slides", "jin2020", "amos2017", "greydanus2019", "raissi2019", "hairer1993"),
     assumes=(built_so,),
     on=build_network,
@@ -171,15 +199,24 @@ def _claim_property(given: Structured, name: str, test: Test, output: int) -> Cl
     witness = None
     if float(test.excess) > TOLERANCE:
         again = enclose_excess(given, name, test, output)
-        witness = Witness(_place(test), again, ZERO, "derivatives at this point, in intervals rounded outward")
+        witness = Witness(
+            _place(test), again, ZERO, "derivatives at this point, in intervals rounded outward"
+        )
     kind = Identity if name == "symplectic" else AtMost
-    return kind(f"{EXCESS[name]}, {where}", _enclose(given, test), ZERO, witness=witness, atol=TOLERANCE)
+    return kind(
+        f"{EXCESS[name]}, {where}", _enclose(given, test), ZERO, witness=witness, atol=TOLERANCE
+    )
 
 
 def _claim_failure(given: Structured, name: str, test: Test, output: int) -> Claim:
     """That the property fails somewhere, with the place."""
     excess = _enclose(given, test) if test.everywhere else enclose_excess(given, name, test, output)
-    return Exists(f"a place where it is not {name}", _place(test), -excess, Enclosure.exact(-Fraction(1, 10**9)))
+    return Exists(
+        f"a place where it is not {name}",
+        _place(test),
+        -excess,
+        Enclosure.exact(-Fraction(1, 10**9)),
+    )
 
 
 def _enclose(given: Structured, test: Test) -> Enclosure:
@@ -207,10 +244,14 @@ def _describe(name: str, test: Test) -> str:
 def _tabulate(found: dict[str, Test], built: dict[str, bool]) -> Table:
     rows = []
     for name, test in found.items():
-        where = "(" + ", ".join(f"{v:.3g}" for v in test.at[:4]) + (", …)" if len(test.at) > 4 else ")")
+        where = (
+            "(" + ", ".join(f"{v:.3g}" for v in test.at[:4]) + (", …)" if len(test.at) > 4 else ")")
+        )
         made = "yes" if built[name] else "not shown"
         rows.append((name, made, _describe(name, test), float(test.excess), where))
-    return Table("certificate", ("property", "by construction", "tested", "worst", "where"), tuple(rows))
+    return Table(
+        "certificate", ("property", "by construction", "tested", "worst", "where"), tuple(rows)
+    )
 
 
 # ---- physics in the loss --------------------------------------------------------------------------------------------
@@ -246,9 +287,17 @@ def _physics_examples(degree: int) -> Examples:
     out = project(A, b, [Fraction(3, 7), Fraction(-2), Fraction(1, 3)])
     return Examples(
         claims=(
-            Identity(f"loss of a polynomial of degree {degree} at its points", Enclosure.exact(polynomial.loss), ZERO),
+            Identity(
+                f"loss of a polynomial of degree {degree} at its points",
+                Enclosure.exact(polynomial.loss),
+                ZERO,
+            ),
             AtMost("its |u(1) − e⁻¹| ≤ (1 − e⁻¹) sup|u′ + u|", off, bound),
-            Identity("|Ax − b| for x = y − Aᵀ(AAᵀ)⁻¹(Ay − b)", Enclosure.exact(violation(A, b, out)), ZERO),
+            Identity(
+                "|Ax − b| for x = y − Aᵀ(AAᵀ)⁻¹(Ay − b)",
+                Enclosure.exact(violation(A, b, out)),
+                ZERO,
+            ),
         ),
         numbers={"u(1) of the polynomial": at_one},
     )
@@ -293,7 +342,12 @@ def _examples(seed: np.random.SeedSequence, h: float, steps: int) -> Examples:
     drift = "largest change of H up to time 8, Runge–Kutta steps of length 1/scale"
     claims = (
         *(Identity(what, Enclosure.exact(off), ZERO) for what, off in zero.items()),
-        Identity(f"dH/dt = ⟨∇H, Ω∇H⟩ of a Hamiltonian network, at {POINTS} points", power, ZERO, atol=1e-12),
+        Identity(
+            f"dH/dt = ⟨∇H, Ω∇H⟩ of a Hamiltonian network, at {POINTS} points",
+            power,
+            ZERO,
+            atol=1e-12,
+        ),
         Converges(drift, ZERO, drifts, scales, 1e-3),
     )
     return Examples(claims, draw_pendulum(h, steps), numbers=_oscillator_numbers(h, steps))

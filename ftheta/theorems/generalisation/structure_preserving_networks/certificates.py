@@ -91,7 +91,8 @@ def sampled_tests(f: Callable[[Any], Any], x: np.ndarray, output: int) -> dict[s
     """The same three numbers at points (rows of `x`, flat), in float64; symplectic where the sizes allow it."""
     with jax.enable_x64(True):
         values, slopes = (
-            np.asarray(v, np.float64) for v in jax.vmap(jax.value_and_grad(lambda z: jnp.ravel(f(z))[output]))(x)
+            np.asarray(v, np.float64)
+            for v in jax.vmap(jax.value_and_grad(lambda z: jnp.ravel(f(z))[output]))(x)
         )
         outputs = jax.eval_shape(f, x[0]).size
         even = outputs == x.shape[1] and outputs % 2 == 0

@@ -33,8 +33,12 @@ def draw_pendulum(h: float, steps: int) -> tuple[Chart, ...]:
     for start in (0.75, 2.4):
         fine = trace_pendulum("leapfrog", 0.01, 1400, start, 0.0)[::7]
         series.append(Series(f"flow from q = {start:g}", fine[:, 0], fine[:, 1], "reference"))
-    portrait = Curves(f"the pendulum, step h = {h:g}", Axis("angle q"), Axis("momentum p"), tuple(series))
-    return portrait, Curves("drift of the energy", Axis("step k", "log"), Axis("|H(k) − H(0)|", "log"), tuple(drift))
+    portrait = Curves(
+        f"the pendulum, step h = {h:g}", Axis("angle q"), Axis("momentum p"), tuple(series)
+    )
+    return portrait, Curves(
+        "drift of the energy", Axis("step k", "log"), Axis("|H(k) − H(0)|", "log"), tuple(drift)
+    )
 
 
 def draw_function(given: Structured, output: int) -> tuple[Chart, ...]:
@@ -43,7 +47,14 @@ def draw_function(given: Structured, output: int) -> tuple[Chart, ...]:
     t = np.linspace(-2, 2, SHOWN)
     with jax.enable_x64(True):
         if given.dimension == 1:
-            return (Curves(given.name, Axis("x"), Axis("f"), (Series("f", t, np.asarray(values(t[:, None]))),)),)
+            return (
+                Curves(
+                    given.name,
+                    Axis("x"),
+                    Axis("f"),
+                    (Series("f", t, np.asarray(values(t[:, None]))),),
+                ),
+            )
         x = np.zeros((SHOWN * SHOWN, given.dimension))
         x[:, :2] = np.stack(np.meshgrid(t, t), -1).reshape(-1, 2)
         table = np.asarray(values(x)).reshape(SHOWN, SHOWN)

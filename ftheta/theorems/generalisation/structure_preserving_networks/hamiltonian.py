@@ -40,7 +40,9 @@ def measure_drifts(net: Description, steps: np.ndarray) -> np.ndarray:
     def drift(h: Any, count: Any) -> Any:
         start = jnp.asarray(START)
         first = energy(start)
-        return jax.lax.fori_loop(0, count, lambda k, c: once(k, c, h, first), (start, jnp.zeros(())))[1]
+        return jax.lax.fori_loop(
+            0, count, lambda k, c: once(k, c, h, first), (start, jnp.zeros(()))
+        )[1]
 
     with jax.enable_x64(True):
         return np.array([float(drift(h, round(TIME / h))) for h in steps])

@@ -43,7 +43,9 @@ class Collocated:
     @classmethod
     def of(cls, degree: int) -> "Collocated":
         if not 1 <= degree <= MOST_DEGREE:
-            raise UsageError("The degree is out of its range.", got=degree, remedy=f"1 to {MOST_DEGREE}")
+            raise UsageError(
+                "The degree is out of its range.", got=degree, remedy=f"1 to {MOST_DEGREE}"
+            )
         points = [Fraction(k, degree) for k in range(1, degree + 1)]
         rows = [[rational(k * t ** (k - 1) + t**k) for k in range(1, degree + 1)] for t in points]
         found = fmpq_mat(rows).solve(fmpq_mat([[fmpq(-1)]] * degree))
@@ -64,7 +66,10 @@ class Collocated:
         """At the points and at 0."""
         n = len(self.coefficients) - 1
         at = lambda t: sum((r * t**k for k, r in enumerate(self.residual)), Fraction(0))
-        return sum((at(Fraction(k, n)) ** 2 for k in range(1, n + 1)), Fraction(0)) / n + (self(Fraction(0)) - 1) ** 2
+        return (
+            sum((at(Fraction(k, n)) ** 2 for k in range(1, n + 1)), Fraction(0)) / n
+            + (self(Fraction(0)) - 1) ** 2
+        )
 
     @property
     def largest_residual(self) -> Enclosure:
@@ -85,9 +90,13 @@ def train_informed(rng: np.random.Generator, width: int, points: int, steps: int
 
     rows = np.vstack([np.column_stack([np.linspace(0, 1, points), np.zeros(points)]), [[0.0, 1.0]]])
     data = (rows, np.zeros((len(rows), 1)))
-    run = fit((start.params, apply), data, steps=steps, step=0.01, every=max(steps, 1), progress=False)
+    run = fit(
+        (start.params, apply), data, steps=steps, step=0.01, every=max(steps, 1), progress=False
+    )
     layers = zip(start.layers, run.params)
-    return Description(tuple(Dense(np.asarray(W), np.asarray(b), layer.activation) for layer, (W, b) in layers))
+    return Description(
+        tuple(Dense(np.asarray(W), np.asarray(b), layer.activation) for layer, (W, b) in layers)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +133,9 @@ def measure_residual(f: Callable[[Any], Any], layers: Description | None) -> Fit
     w = layers.layers[0].weight[:, 0]
     a = layers.layers[1].weight[0]
     steep = float(np.abs(a) @ (w**2 * STEEPEST + np.abs(w)))  # |r′| ≤ |u″| + |u′|
-    return FittedSolution(t, u, r, Enclosure.between(top, top + steep * (t[1] - t[0]) / 2, Basis.FLOAT))
+    return FittedSolution(
+        t, u, r, Enclosure.between(top, top + steep * (t[1] - t[0]) / 2, Basis.FLOAT)
+    )
 
 
 # ---- constraints -----------------------------------------------------------------------------------------------------

@@ -43,7 +43,9 @@ class SympNet:
         return jnp.concatenate([q, p])
 
 
-def draw_shears(rng: np.random.Generator, pairs: int, neurons: int, shears: int) -> list[tuple[np.ndarray, ...]]:
+def draw_shears(
+    rng: np.random.Generator, pairs: int, neurons: int, shears: int
+) -> list[tuple[np.ndarray, ...]]:
     """Weights of a SympNet; every a is 1 or −1, so that $K^T\\mathrm{diag}(a)$ is exact in floats."""
     found = []
     for _ in range(shears):
@@ -96,7 +98,9 @@ def exact_defect(J: Sequence[Sequence[Any]]) -> Fraction:
     worst = Fraction(0)
     for i in range(d):
         for j in range(d):
-            form = sum((M[k][i] * M[k + n][j] - M[k + n][i] * M[k][j] for k in range(n)), Fraction(0))
+            form = sum(
+                (M[k][i] * M[k + n][j] - M[k + n][i] * M[k][j] for k in range(n)), Fraction(0)
+            )
             worst = max(worst, abs(form - ((j == i + n) - (i == j + n))))
     return worst
 
@@ -118,7 +122,9 @@ def euler_matrix(h: Fraction) -> Matrix:
 
 def product(A: Matrix, B: Matrix) -> Matrix:
     """AB."""
-    return [[sum((a * b for a, b in zip(row, column)), Fraction(0)) for column in zip(*B)] for row in A]
+    return [
+        [sum((a * b for a, b in zip(row, column)), Fraction(0)) for column in zip(*B)] for row in A
+    ]
 
 
 def determinant(A: Matrix) -> Fraction:

@@ -93,7 +93,9 @@ def with_signs(net: Description, first: bool) -> Description:
     return Description(tuple(layers))
 
 
-def draw_input_convex(rng: np.random.Generator, inputs: int, width: int) -> tuple[Callable[[Any, Any], Any], Any]:
+def draw_input_convex(
+    rng: np.random.Generator, inputs: int, width: int
+) -> tuple[Callable[[Any, Any], Any], Any]:
     r"""$z_1=r(A_0x+b_0)$, $z_2=r(W_1z_1+A_1x+b_1)$, $f=W_2z_2+A_2x+b_2$ with $W_1,W_2\ge0$: `apply` and `params`."""
     sizes = (width, width, 1)
     free = [(rng.normal(size=(n, inputs)), rng.normal(size=n) / 2) for n in sizes]

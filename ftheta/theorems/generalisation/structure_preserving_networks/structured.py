@@ -17,7 +17,14 @@ from ftheta.pieces.normal_forms import Form
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ExactNetwork
 
-from .certificates import Test, convex_test, monotone_test, pieces_everywhere, sampled_tests, symplectic_test
+from .certificates import (
+    Test,
+    convex_test,
+    monotone_test,
+    pieces_everywhere,
+    sampled_tests,
+    symplectic_test,
+)
 from .shears import omega
 from .signs import Shape, shape_of
 
@@ -62,7 +69,9 @@ class Structured:
         """What holds by construction."""
         shape = self.shape
         if shape is not None and not 0 <= output < len(shape.convex):
-            raise SubjectError("There is no such output.", got=output, remedy=f"0 … {len(shape.convex) - 1}")
+            raise SubjectError(
+                "There is no such output.", got=output, remedy=f"0 … {len(shape.convex) - 1}"
+            )
         return {
             "convex": shape is not None and bool(shape.convex[output]),
             "monotone": shape is not None and bool(shape.rises[output].all()),

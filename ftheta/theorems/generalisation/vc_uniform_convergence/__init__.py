@@ -86,9 +86,17 @@ def first_points(data: Dataset, points: int) -> np.ndarray:
 def general_position(subject: Dataset | Network, *, points: int) -> Finding:
     if isinstance(subject, Network):
         why = classes_known(subject)
-        return Finding.failed(why) if why else Finding.assumed("the rows are independent and unseen in training")
+        return (
+            Finding.failed(why)
+            if why
+            else Finding.assumed("the rows are independent and unseen in training")
+        )
     rows = dependent_rows(append_one(first_points(subject, points)))
-    note = "no minor vanishes" if rows is None else f"the points {', '.join(map(str, rows))} lie on a hyperplane"
+    note = (
+        "no minor vanishes"
+        if rows is None
+        else f"the points {', '.join(map(str, rows))} lie on a hyperplane"
+    )
     return Finding.decide(rows is None, note, "every minor in rationals", basis=Basis.EXACT)
 
 
@@ -97,7 +105,14 @@ def general_position(subject: Dataset | Network, *, points: int) -> Finding:
     gist="A class of predictors that can label only few points in all ways has training errors close to true errors "
     "for all its members at once; for real networks such bounds are often larger than 1 and say nothing.",
     see_also=("hoeffding-chebyshev", "error-decomposition", "double-descent", "no-free-lunch"),
-    sources=("gribonval-slides", "vapnik1971", "sauer1972", "cover1965", "bartlett2019", "bartlett2002"),
+    sources=(
+        "gribonval-slides",
+        "vapnik1971",
+        "sauer1972",
+        "cover1965",
+        "bartlett2019",
+        "bartlett2002",
+    ),
     assumes=(general_position,),
     on=draw_points,
     breaks_on=draw_collinear_points,
@@ -115,11 +130,21 @@ def vc_uniform_convergence(
     *,
     points: Annotated[int, Knob(1, 10, "points that are labelled", "m", most=12)] = 5,
     n: Annotated[int, Knob(10, 10**6, "sample size", "n", log=True, most=10**7)] = 1000,
-    delta: Annotated[float, Knob(0.001, 0.5, "failure probability", "δ", log=True, least=1e-9, most=0.999)] = 0.05,
-    hypotheses: Annotated[int, Knob(1, 10**6, "predictors of the finite class", "|H|", log=True, most=10**9)] = 1000,
-    radius: Annotated[float, Knob(0.01, 0.5, "deviation allowed", "ε", log=True, least=1e-3, most=1)] = 0.1,
-    norm: Annotated[float, Knob(0.1, 10, "radius of the ball of linear functions", "B", log=True, most=1e6)] = 1.0,
-    draws: Annotated[int, Knob(1000, 50_000, "random networks drawn", "T", log=True, most=10**6)] = 20_000,
+    delta: Annotated[
+        float, Knob(0.001, 0.5, "failure probability", "δ", log=True, least=1e-9, most=0.999)
+    ] = 0.05,
+    hypotheses: Annotated[
+        int, Knob(1, 10**6, "predictors of the finite class", "|H|", log=True, most=10**9)
+    ] = 1000,
+    radius: Annotated[
+        float, Knob(0.01, 0.5, "deviation allowed", "ε", log=True, least=1e-3, most=1)
+    ] = 0.1,
+    norm: Annotated[
+        float, Knob(0.1, 10, "radius of the ball of linear functions", "B", log=True, most=1e6)
+    ] = 1.0,
+    draws: Annotated[
+        int, Knob(1000, 50_000, "random networks drawn", "T", log=True, most=10**6)
+    ] = 20_000,
 ) -> Evidence:
     r"""A class of VC dimension $d$ labels $m$ points in at most $\sum_{i\le d}\binom mi$ ways; halfspaces of $\mathbb
     R^d$ have dimension $d+1$, and make $2\sum_{k\le d}\binom{m-1}k$ labellings of $m$ points in general position. With
@@ -130,10 +155,17 @@ def vc_uniform_convergence(
     setting = Setting(n, delta, hypotheses, radius, norm)
     if isinstance(subject, Network):
         return _bound_risk(subject, setting, rng, draws)
-    return _label_points(first_points(subject, points), subject.x.reshape(len(subject), -1).astype(float), setting, rng)
+    return _label_points(
+        first_points(subject, points),
+        subject.x.reshape(len(subject), -1).astype(float),
+        setting,
+        rng,
+    )
 
 
-def _label_points(x: np.ndarray, every: np.ndarray, setting: Setting, rng: np.random.Generator) -> Evidence:
+def _label_points(
+    x: np.ndarray, every: np.ndarray, setting: Setting, rng: np.random.Generator
+) -> Evidence:
     """The points `x` are labelled; the ball of linear functions is judged on `every` row."""
     m, d = x.shape
     found = halfspace_labellings(append_one(x))
@@ -155,7 +187,9 @@ def _label_points(x: np.ndarray, every: np.ndarray, setting: Setting, rng: np.ra
         numbers["largest shattered subset"] = Enclosure.exact(vc_dimension(found.patterns))
     where = f"{m} point{'s' * (m > 1)} in {d} dimension{'s' * (d > 1)}"
     told = f"{where}: halfspaces make {found.count.lo:g} of {2**m:,} labellings, decided by {found.programs} linear "
-    told += f"programs; {rows:,} rows for {setting.hypotheses:,} predictors; VC radius {radius:.4g} "
+    told += (
+        f"programs; {rows:,} rows for {setting.hypotheses:,} predictors; VC radius {radius:.4g} "
+    )
     told += f"at n = {setting.n:,}, largest deviation met {tried.deviations.max():.4g}"
     seed = rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
     return Evidence(
@@ -181,19 +215,35 @@ def _bound_risk(net: Network, setting: Setting, rng: np.random.Generator, draws:
     errors = round(float(found.test_risk or 0) * len(others[0]))
     risk = binomial_interval(errors, len(others[0]))
     claims = [
-        AtMost(f"risk, by {b.name}", risk, Enclosure.exact(b.value), 1.0) for b in found.bounds if b.assumes == TRAINING
+        AtMost(f"risk, by {b.name}", risk, Enclosure.exact(b.value), 1.0)
+        for b in found.bounds
+        if b.assumes == TRAINING
     ]
-    numbers: Numbers = {"risk on held-out rows": risk, "risk on the sample": float(found.train_risk or 0)}
+    numbers: Numbers = {
+        "risk on held-out rows": risk,
+        "risk on the sample": float(found.train_risk or 0),
+    }
     if found.randomised is not None:
-        scattered = stochastic_risk(net, others, found.randomised.spread, draws=min(draws, found.randomised.draws))
+        scattered = stochastic_risk(
+            net, others, found.randomised.spread, draws=min(draws, found.randomised.draws)
+        )
         bound = Enclosure.exact(found.randomised.seeger)
         claims.append(AtMost("risk with random weights, by PAC-Bayes", scattered, bound, 1.0))
         numbers["risk with random weights, held-out rows"] = scattered
     numbers |= {
-        b.name: Enclosure(0.0, b.value, Basis.SAMPLED, b.rows, 1 - b.delta, assuming=b.assumes) for b in found.bounds
+        b.name: Enclosure(0.0, b.value, Basis.SAMPLED, b.rows, 1 - b.delta, assuming=b.assumes)
+        for b in found.bounds
     }
-    told = ", ".join(f"{b.name} {b.value:.4g}{' (vacuous)' if b.vacuous else ''}" for b in found.bounds)
-    return Evidence(tuple(claims), (draw_bounds(found),), numbers, (found.table,), summary=f"risk at most: {told}")
+    told = ", ".join(
+        f"{b.name} {b.value:.4g}{' (vacuous)' if b.vacuous else ''}" for b in found.bounds
+    )
+    return Evidence(
+        tuple(claims),
+        (draw_bounds(found),),
+        numbers,
+        (found.table,),
+        summary=f"risk at most: {told}",
+    )
 
 
 # ---- claims about points --------------------------------------------------------------------------------------------
@@ -208,10 +258,14 @@ def _claim_labellings(x: np.ndarray, found: Labellings) -> list[Claim]:
     ]
     if found.open == 0:
         largest = Enclosure.exact(vc_dimension(found.patterns))
-        claims.append(Identity("largest subset that is shattered", largest, Enclosure.exact(min(m, d + 1))))
+        claims.append(
+            Identity("largest subset that is shattered", largest, Enclosure.exact(min(m, d + 1)))
+        )
     if m >= d + 2 and found.open == 0:
         made = Enclosure.exact(count_radon_labellings(x[: d + 2], found.patterns))
-        claims.append(Identity(f"halfspaces that make Radon's labelling of {d + 2} points", made, ZERO))
+        claims.append(
+            Identity(f"halfspaces that make Radon's labelling of {d + 2} points", made, ZERO)
+        )
     return claims
 
 
@@ -221,7 +275,9 @@ def _claim_complexity(found: LinearBall) -> list[Claim]:
     return [
         AtMost("Rademacher complexity of the ball", found.complexity, closed),
         AtMost("B √Σ|x|²/n", closed, Enclosure.equal(found.by_radius)),
-        AtMost("1/√2 of that (Khintchine, Kahane)", Enclosure.equal(found.at_least), found.complexity),
+        AtMost(
+            "1/√2 of that (Khintchine, Kahane)", Enclosure.equal(found.at_least), found.complexity
+        ),
     ]
 
 
@@ -229,7 +285,11 @@ def _claim_complexity(found: LinearBall) -> list[Claim]:
 
 
 def _examples(
-    seed: np.random.SeedSequence, dimension: int, setting: Setting, tried: Coverage, unit: LinearBall
+    seed: np.random.SeedSequence,
+    dimension: int,
+    setting: Setting,
+    tried: Coverage,
+    unit: LinearBall,
 ) -> Examples:
     """Random classes, Cover's half, a finite class of coins, half-lines, and a ball on orthonormal rows."""
     rng = np.random.default_rng(seed)
@@ -242,7 +302,11 @@ def _examples(
     trivial = 0.0 if vc_radius(2, setting.n, setting.delta) >= 1 else 1.0
     orthonormal = f"Rademacher complexity of {ORTHONORMAL} orthonormal rows"
     claims = (
-        AtMost("patterns / Σ C(m, i), random classes", Enclosure.at_least(worst, samples=CLASSES), Enclosure.exact(1)),
+        AtMost(
+            "patterns / Σ C(m, i), random classes",
+            Enclosure.at_least(worst, samples=CLASSES),
+            Enclosure.exact(1),
+        ),
         Identity(f"|C(2d, d)/2^(2d) − ½|, d ≤ {COVER_TO}", Enclosure.exact(off_half), ZERO),
         AtMost(f"P(one of {setting.hypotheses:,} strays by ε), n = {rows:,}", strays, delta),
         AtMost("P(some half-line strays by the VC radius)", exceeded, delta, trivial),
@@ -251,7 +315,9 @@ def _examples(
     d = dimension
     numbers = {
         "Rademacher of 16 orthonormal rows": unit.complexity,
-        "share of 2(d+1) points": Enclosure.exact(Fraction(cover_count(2 * d + 2, d + 1), 4 ** (d + 1))),
+        "share of 2(d+1) points": Enclosure.exact(
+            Fraction(cover_count(2 * d + 2, d + 1), 4 ** (d + 1))
+        ),
         "rows for the finite class": Enclosure.exact(rows),
     }
     return Examples(claims, (draw_radii(dimension, setting, rng),), numbers=numbers)

@@ -22,7 +22,12 @@ def draw_growth(patterns: np.ndarray, d: int) -> Curves:
         Axis("labellings", "log"),
         (
             Series("all, 2ᵐ", m, 2.0**m, "reference"),
-            Series(f"Sauer–Shelah, VC = {d + 1}", m, [float(sauer_shelah(int(k), d + 1)) for k in m], "bound"),
+            Series(
+                f"Sauer–Shelah, VC = {d + 1}",
+                m,
+                [float(sauer_shelah(int(k), d + 1)) for k in m],
+                "bound",
+            ),
             Series("Cover", m, [float(cover_count(int(k), d + 1)) for k in m], "other"),
             Series("counted", m[: len(counted)], counted, "measured", "points"),
         ),
@@ -74,7 +79,16 @@ def tabulate_architectures(setting: Setting) -> Table:
         )
     title = "VC dimension of ReLU networks: some network of that size reaches the lower bound, none the upper"
     radius = f"radius, n = {setting.n:,}"
-    columns = ("widths", "W", "L", "VC at most", "closed form", "some has at least", radius, "rows for a radius < 1")
+    columns = (
+        "widths",
+        "W",
+        "L",
+        "VC at most",
+        "closed form",
+        "some has at least",
+        radius,
+        "rows for a radius < 1",
+    )
     return Table(title, columns, tuple(rows))
 
 

@@ -28,21 +28,27 @@ class LinearBall:
     by_radius: float
 
 
-def linear_ball(x: np.ndarray, norm: float, rng: np.random.Generator, draws: int = 4000) -> LinearBall:
+def linear_ball(
+    x: np.ndarray, norm: float, rng: np.random.Generator, draws: int = 4000
+) -> LinearBall:
     r"""The complexity of $\{\langle w,\cdot\rangle:\|w\|\le\text{norm}\}$ on the rows of `x`, by `draws` sign vectors;
     for few rows by all of them."""
     n = len(x)
     if not norm >= 0 or not n:
-        raise UsageError("A ball has a radius ≥ 0 and the sample has rows.", got=f"radius {norm}, {n} rows")
+        raise UsageError(
+            "A ball has a radius ≥ 0 and the sample has rows.", got=f"radius {norm}, {n} rows"
+        )
     closed = norm * sqrt(float((x**2).sum())) / n
     widest = norm * float(np.linalg.norm(x, axis=1).max()) / sqrt(n)
     if n <= ENUMERATED:
-        signs = np.where((np.arange(2 ** (n - 1))[:, None] >> np.arange(n)) & 1, 1.0, -1.0)  # up to a common sign
+        # up to a common sign
+        signs = np.where((np.arange(2 ** (n - 1))[:, None] >> np.arange(n)) & 1, 1.0, -1.0)
         found = Enclosure.equal(norm * float(np.linalg.norm(signs @ x, axis=1).mean()) / n)
     else:
         block = max(1, NUMBERS // n)
         sizes = [min(block, draws - done) for done in range(0, draws, block)]
         lengths = [np.linalg.norm(rng.choice((-1.0, 1.0), (size, n)) @ x, axis=1) for size in sizes]
-        longest = float(np.linalg.norm(x, axis=1).sum()) * (1 + 1e-9)  # no choice of signs gives more
+        # no choice of signs gives more
+        longest = float(np.linalg.norm(x, axis=1).sum()) * (1 + 1e-9)
         found = mean(norm * np.concatenate(lengths) / n, within=(0.0, norm * longest / n))
     return LinearBall(found, closed / sqrt(2), closed, widest)

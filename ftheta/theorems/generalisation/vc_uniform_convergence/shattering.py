@@ -74,7 +74,9 @@ def halfspace_labellings(z: np.ndarray) -> Labellings:
                 programs += 1
                 if programs > MOST_PATTERNS:
                     got = f"more than {MOST_PATTERNS:,} linear programs"
-                    raise UsageError("There are too many labellings.", got=got, remedy="give fewer points")
+                    raise UsageError(
+                        "There are too many labellings.", got=got, remedy="give fewer points"
+                    )
                 signs = np.where((*pattern, label), 1.0, -1.0)
                 made = strictly_separable(signs[:, None] * z[: k + 1])
                 if made:
@@ -116,7 +118,9 @@ def vc_dimension(patterns: np.ndarray) -> int:
     size = len(patterns)
     largest = -1 if size == 0 else 0
     while size and largest < m and 2 ** (largest + 1) <= size:
-        if not any(_is_shattered(patterns[:, list(c)]) for c in combinations(range(m), largest + 1)):
+        if not any(
+            _is_shattered(patterns[:, list(c)]) for c in combinations(range(m), largest + 1)
+        ):
             break
         largest += 1
     return largest

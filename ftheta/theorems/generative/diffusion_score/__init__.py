@@ -51,8 +51,12 @@ def gaussian_mixture(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 8, "number of bumps", "k", most=64)] = 2,
-    separation: Annotated[float, Knob(0, 5, "distance of the outer bumps from 0", "a", most=100)] = 2.0,
-    spread: Annotated[float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)] = 0.5,
+    separation: Annotated[
+        float, Knob(0, 5, "distance of the outer bumps from 0", "a", most=100)
+    ] = 2.0,
+    spread: Annotated[
+        float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)
+    ] = 0.5,
     dimension: Annotated[int, Knob(1, 2, "number of coordinates", "d", most=4)] = 1,
 ) -> Measure:
     atoms = place_on_ring(components, separation, dimension)
@@ -69,19 +73,27 @@ def _law_of(measure: Measure) -> Mixture:
     return Mixture(measure.atoms, measure.weights, measure.spread**2)
 
 
-@hypothesis(r"$p_t$ has a density: $s_t^2>0$", remedy="look at a later time, or give the data a positive spread")
+@hypothesis(
+    r"$p_t$ has a density: $s_t^2>0$",
+    remedy="look at a later time, or give the data a positive spread",
+)
 def density_exists(measure: Measure, *, time: float) -> Finding:
     v = _law_of(measure).after(time).variance
-    return Finding.decide(v > 1e-12, f"s_t² = {v:.6g} at t = {time:g}", "closed form", Enclosure.equal(v))
+    return Finding.decide(
+        v > 1e-12, f"s_t² = {v:.6g} at t = {time:g}", "closed form", Enclosure.equal(v)
+    )
 
 
 @hypothesis(
-    r"$\mathrm{KL}(p_T\|\mathcal N(0,I))\le2\cdot10^{-4}$", remedy="lengthen the horizon, or scale the data down"
+    r"$\mathrm{KL}(p_T\|\mathcal N(0,I))\le2\cdot10^{-4}$",
+    remedy="lengthen the horizon, or scale the data down",
 )
 def horizon_long_enough(measure: Measure, *, horizon: float) -> Finding:
     bound = float(np.sqrt(kl_to_normal(_law_of(measure).after(horizon)) / 2))
     note = f"√(KL/2) is at most {bound:.4g} at T = {horizon:g}"
-    return Finding.decide(bound <= MISMATCH, note, "KL is convex: a closed form per atom", Enclosure.at_most(bound))
+    return Finding.decide(
+        bound <= MISMATCH, note, "KL is convex: a closed form per atom", Enclosure.at_most(bound)
+    )
 
 
 @theorem(
@@ -89,13 +101,26 @@ def horizon_long_enough(measure: Measure, *, horizon: float) -> Finding:
     gist="Adding noise to data can be reversed by following the score, which is what a denoiser estimates; with the "
     "exact score of a finite sample the reversal only copies the sample.",
     see_also=("unet", "neural-ode-limit", "flow-diffeomorphism"),
-    sources=("scaman-slides", "peyre-notes", "anderson1982", "efron2011", "song2021", "massart1990"),
+    sources=(
+        "scaman-slides",
+        "peyre-notes",
+        "anderson1982",
+        "efron2011",
+        "song2021",
+        "massart1990",
+    ),
     assumes=(density_exists, horizon_long_enough),
     on=gaussian_mixture,
     breaks_on=distant_bumps,
     presets={
         "textbook": {},
-        "eight sharp bumps": {"components": 8, "separation": 4.0, "spread": 0.1, "samples": 10_000, "steps": 400},
+        "eight sharp bumps": {
+            "components": 8,
+            "separation": 4.0,
+            "spread": 0.1,
+            "samples": 10_000,
+            "steps": 400,
+        },
         "a ring in the plane": {"components": 6, "separation": 3.0, "spread": 0.3, "dimension": 2},
         "at the edge": {"spread": 0.0, "components": 5},
         "broken on purpose": {"horizon": 0.5},
@@ -109,11 +134,18 @@ def diffusion_score(
     time: Annotated[float, Knob(0, 3, "time of the forward process", "t", most=20)] = 1.0,
     noise: Annotated[float, Knob(0.05, 3, "noise to be removed", "σ", least=1e-3, most=100)] = 1.0,
     probe: Annotated[
-        float, Knob(-5, 5, "point where score and denoiser are looked at", "x", least=-1e4, most=1e4)
+        float,
+        Knob(-5, 5, "point where score and denoiser are looked at", "x", least=-1e4, most=1e4),
     ] = 0.7,
-    horizon: Annotated[float, Knob(0.1, 10, "time at which everything has become noise", "T", most=20)] = 6.0,
-    samples: Annotated[int, Knob(500, 20_000, "points that are generated", "N", log=True, least=100)] = 4000,
-    steps: Annotated[int, Knob(50, 1000, "steps of the backward process", "K", log=True, most=2000)] = 200,
+    horizon: Annotated[
+        float, Knob(0.1, 10, "time at which everything has become noise", "T", most=20)
+    ] = 6.0,
+    samples: Annotated[
+        int, Knob(500, 20_000, "points that are generated", "N", log=True, least=100)
+    ] = 4000,
+    steps: Annotated[
+        int, Knob(50, 1000, "steps of the backward process", "K", log=True, most=2000)
+    ] = 200,
 ) -> Evidence:
     r"""Let $p_0=\sum_iw_i\mathcal N(a_i,s^2I)$ diffuse by $dx=-x\,dt+\sqrt2\,dW$. Then
     $p_t=\sum_iw_i\mathcal N(e^{-t}a_i,s_t^2I)$ with $s_t^2=1+(s^2-1)e^{-2t}$, and
@@ -140,15 +172,30 @@ def diffusion_score(
     apart = line_cost(flow[:, 0], sde[:, 0]).middle if known else inf
     w1 = Enclosure.measured(apart, samples=N)
     return Evidence(
-        claims=(*pointwise_claims(p, time, noise, x), *moment_claims(q, draws), start, by_flow, by_sde, memory),
+        claims=(
+            *pointwise_claims(p, time, noise, x),
+            *moment_claims(q, draws),
+            start,
+            by_flow,
+            by_sde,
+            memory,
+        ),
         charts=(
             _draw_motion(p, time, rng),
             _draw_histogram("generated by the reverse SDE", sde, end),
             _draw_forward_densities(p, (0.0, 0.1, 0.5, 1.0, 2.0)),
             _draw_histogram("generated by the score of a finite sample", copies, p, data),
         ),
-        numbers={"mean at t": q.mean()[0], "variance at t": q.variances()[0], "score at x": q.score(x)[0, 0]}
-        | {"denoised x": tweedie(p, noise, x)[0, 0], "W₁ of flow and SDE": w1, "√(KL/2)": start.left.hi},
+        numbers={
+            "mean at t": q.mean()[0],
+            "variance at t": q.variances()[0],
+            "score at x": q.score(x)[0, 0],
+        }
+        | {
+            "denoised x": tweedie(p, noise, x)[0, 0],
+            "W₁ of flow and SDE": w1,
+            "√(KL/2)": start.left.hi,
+        },
         summary=f"Kolmogorov distance of {N} generated points to p₀: {by_sde.left.lo:.3g} (SDE), {by_flow.left.lo:.3g} "
         f"(flow); allowed: {by_sde.right.hi:.3g}",
     )
@@ -156,22 +203,33 @@ def diffusion_score(
 
 def equality_claim(what: str, left: np.ndarray, right: np.ndarray, rounding: float) -> Identity:
     """The claim that two arrays are equal, shown where they differ most; nothing is known where they are not finite."""
-    worst = np.unravel_index(int(np.nan_to_num(np.abs(left - right), nan=np.inf).argmax()), left.shape)
-    one, other = (Enclosure.equal(float(a[worst])) if np.isfinite(a[worst]) else Enclosure() for a in (left, right))
+    worst = np.unravel_index(
+        int(np.nan_to_num(np.abs(left - right), nan=np.inf).argmax()), left.shape
+    )
+    one, other = (
+        Enclosure.equal(float(a[worst])) if np.isfinite(a[worst]) else Enclosure()
+        for a in (left, right)
+    )
     return Identity(what, one, other, atol=rounding)
 
 
-def pointwise_claims(mixture: Mixture, t: float, sigma: float, x: np.ndarray) -> tuple[Identity, ...]:
+def pointwise_claims(
+    mixture: Mixture, t: float, sigma: float, x: np.ndarray
+) -> tuple[Identity, ...]:
     """At the rows of `x`: Tweedie's formula against Bayes' rule, the score at time t against a derivative."""
     law = mixture.after(t)
     clean = tweedie(mixture, sigma, x)
     rounding = sigma**2 * mixture.add_noise(sigma).score_rounding(x)
-    denoised = equality_claim("Tweedie's formula and Bayes' rule", clean, posterior_mean(mixture, sigma, x), rounding)
+    denoised = equality_claim(
+        "Tweedie's formula and Bayes' rule", clean, posterior_mean(mixture, sigma, x), rounding
+    )
     if law.variance == 0:
         return (denoised,)
     derivative = score_by_differentiation(law, x)
     rounding = law.score_rounding(x)
-    return denoised, equality_claim("score, formula and derivative", law.score(x), derivative, rounding)
+    return denoised, equality_claim(
+        "score, formula and derivative", law.score(x), derivative, rounding
+    )
 
 
 def moment_claims(law: Mixture, draws: np.ndarray) -> tuple[Identity, ...]:
@@ -184,7 +242,9 @@ def moment_claims(law: Mixture, draws: np.ndarray) -> tuple[Identity, ...]:
     around = (law.atoms[:, 0] - centre) ** 2
     fourth = float(law.weights @ (around**2 + 6 * around * law.variance + 3 * law.variance**2))
     off = draws[:, 0] - centre
-    first = Identity("mean of x_t", mean(draws[:, 0], variance=size.hi), Enclosure.equal(centre), atol=1e-9)
+    first = Identity(
+        "mean of x_t", mean(draws[:, 0], variance=size.hi), Enclosure.equal(centre), atol=1e-9
+    )
     squares = mean(off**2, variance=max(fourth - size.hi**2, 0.0))
     second = Identity("variance of x_t", squares, size, atol=1e-9)
     if law.variance == 0:
@@ -202,11 +262,20 @@ def start_claim(mixture: Mixture, horizon: float, allowed: float) -> AtMost:
     law = mixture.after(horizon)
     at, gap = farthest_from_normal(law)
     known = Enclosure.between(gap, max(gap, sqrt(kl_to_normal(law) / 2)), Basis.FLOAT)
-    witness = Witness({"x": at}, gap_to_normal(mixture, horizon, at), Enclosure.exact(allowed), "in ball arithmetic")
-    return AtMost("total variation, generated law to p₀", known, Enclosure.exact(allowed), 1.0, witness)
+    witness = Witness(
+        {"x": at},
+        gap_to_normal(mixture, horizon, at),
+        Enclosure.exact(allowed),
+        "in ball arithmetic",
+    )
+    return AtMost(
+        "total variation, generated law to p₀", known, Enclosure.exact(allowed), 1.0, witness
+    )
 
 
-def reach_claim(what: str, points: np.ndarray, coarse: np.ndarray, mixture: Mixture, mismatch: float) -> AtMost:
+def reach_claim(
+    what: str, points: np.ndarray, coarse: np.ndarray, mixture: Mixture, mismatch: float
+) -> AtMost:
     """The claim that independent points follow the mixture in the first coordinate.
 
     Allowed are the radius of the sample, the mismatch at the start and, as an estimate of the error of the integration,
@@ -256,10 +325,16 @@ def _draw_motion(p: Mixture, time: float, rng: np.random.Generator) -> Motion:
     return Motion(title, *axes, times, across, up, lines=arrows, ways=False, clock="time")
 
 
-def _draw_histogram(title: str, samples: np.ndarray, mixture: Mixture, points: np.ndarray | None = None) -> Histogram:
+def _draw_histogram(
+    title: str, samples: np.ndarray, mixture: Mixture, points: np.ndarray | None = None
+) -> Histogram:
     """The first coordinates of the samples, with the density they should follow or the data they return to."""
     heights, edges = np.histogram(samples[np.isfinite(samples[:, 0]), 0], 60, density=True)
-    curves = (Series("data", points[:, 0], np.zeros(len(points)), "reference", "points"),) if points is not None else ()
+    curves = (
+        (Series("data", points[:, 0], np.zeros(len(points)), "reference", "points"),)
+        if points is not None
+        else ()
+    )
     if mixture.variance:
         x = _grid_over([mixture], 400)
         curves += (Series("density", x, mixture.density(x), "reference"),)

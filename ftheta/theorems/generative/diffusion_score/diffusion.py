@@ -20,7 +20,9 @@ from ftheta.logic import Enclosure
 
 def score_by_differentiation(mixture: Mixture, x: np.ndarray) -> np.ndarray:
     r"""$\nabla\log p$ by automatic differentiation of the logarithm of the density."""
-    return np.asarray(_score_by_differentiation(x, mixture.atoms, mixture.weights, mixture.variance))
+    return np.asarray(
+        _score_by_differentiation(x, mixture.atoms, mixture.weights, mixture.variance)
+    )
 
 
 def _log_density(x, atoms, weights, variance):
@@ -61,7 +63,9 @@ def posterior_mean(mixture: Mixture, sigma: float, x: np.ndarray) -> np.ndarray:
 # -- forward and backward ------------------------------------------------------------------------
 
 
-def forward(mixture: Mixture, rng: np.random.Generator, n: int, t: float, steps: int = 8) -> np.ndarray:
+def forward(
+    mixture: Mixture, rng: np.random.Generator, n: int, t: float, steps: int = 8
+) -> np.ndarray:
     """Points at time t of the forward process, in exact steps from draws at time 0."""
     x = mixture.sample(rng, n)
     h = t / steps
@@ -75,14 +79,24 @@ def generate(
 ) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """`n` points made from noise by the flow and by the reverse SDE: name, points, points made with half the steps."""
     start = rng.normal(size=(2, n, mixture.atoms.shape[1]))
-    few = max(25, steps // 8)  # a step of the flow costs four evaluations and errs in the fourth order
-    flow = lambda k: probability_flow(mixture.score_at, start[0], backward_times(mixture, horizon, k))
-    sde = lambda k: reverse_sde(mixture.score_at, start[1], backward_times(mixture, horizon, k), rng, mixture.variance)
+    # a step of the flow costs four evaluations and errs in the fourth order
+    few = max(25, steps // 8)
+    flow = lambda k: probability_flow(
+        mixture.score_at, start[0], backward_times(mixture, horizon, k)
+    )
+    sde = lambda k: reverse_sde(
+        mixture.score_at, start[1], backward_times(mixture, horizon, k), rng, mixture.variance
+    )
     return [("flow", flow(2 * few), flow(few)), ("SDE", sde(steps), sde(steps // 2))]
 
 
 def memorise(
-    mixture: Mixture, rng: np.random.Generator, horizon: float, train: int = 16, n: int = 500, steps: int = 160
+    mixture: Mixture,
+    rng: np.random.Generator,
+    horizon: float,
+    train: int = 16,
+    n: int = 500,
+    steps: int = 160,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points that the score of a finite sample makes from noise, denoised once at the end; the sample (discrete data
     themselves where they are few); and the distance of each point to the nearest of the sample."""
@@ -93,7 +107,9 @@ def memorise(
     nearest = float(gaps[gaps > 0].min(initial=np.inf))
     stop = min(STOP, horizon / 2, max(1e-20, 1e-4 * nearest**2))
     x = probability_flow(
-        empirical.score_at, rng.normal(size=(n, data.shape[1])), np.geomspace(horizon, stop, steps + 1)
+        empirical.score_at,
+        rng.normal(size=(n, data.shape[1])),
+        np.geomspace(horizon, stop, steps + 1),
     )
     points = exp(stop) * (x - expm1(-2 * stop) * empirical.after(stop).score(x))
     return points, data, np.nan_to_num(np.sqrt(empirical.squares(points).min(1)), nan=np.inf)

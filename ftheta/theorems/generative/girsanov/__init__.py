@@ -45,15 +45,26 @@ def bumps(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 4, "number of bumps", "k", most=64)] = 1,
-    separation: Annotated[float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)] = 2.0,
-    spread: Annotated[float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)] = 1.0,
+    separation: Annotated[
+        float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)
+    ] = 2.0,
+    spread: Annotated[
+        float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)
+    ] = 1.0,
     dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
 ) -> Measure:
     atoms = place_bumps(components, separation, dimension)
-    return Measure(f"{components} bumps of spread {spread:g}", atoms, np.full(components, 1 / components), spread)
+    return Measure(
+        f"{components} bumps of spread {spread:g}",
+        atoms,
+        np.full(components, 1 / components),
+        spread,
+    )
 
 
-@hypothesis("samples are made by the reverse SDE, not by the flow", remedy="set --process 'reverse SDE'")
+@hypothesis(
+    "samples are made by the reverse SDE, not by the flow", remedy="set --process 'reverse SDE'"
+)
 def stochastic_process(given: Measure | Network, *, process: str) -> Finding:
     return Finding.decide(process == PROCESSES[0], process, "the knob itself", basis=Basis.EXACT)
 
@@ -84,15 +95,28 @@ def girsanov(
     given: Measure | Network,
     rng: np.random.Generator,
     *,
-    error: Annotated[float, Knob(0, 1, "error of the score, in the first coordinate", "δ", most=10)] = 0.1,
+    error: Annotated[
+        float, Knob(0, 1, "error of the score, in the first coordinate", "δ", most=10)
+    ] = 0.1,
     horizon: Annotated[
         float, Knob(0.5, 10, "time at which everything has become noise", "T", least=0.1, most=20)
     ] = 6.0,
     stop: Annotated[
-        float, Knob(0.001, 0.5, "time at which the SDE of discrete data ends", "τ", log=True, least=1e-5, most=5)
+        float,
+        Knob(
+            0.001,
+            0.5,
+            "time at which the SDE of discrete data ends",
+            "τ",
+            log=True,
+            least=1e-5,
+            most=5,
+        ),
     ] = 0.01,
     process: Annotated[str, Knob(says="how samples are made", choices=PROCESSES)] = "reverse SDE",
-    samples: Annotated[int, Knob(200, 20_000, "points that are generated", "N", log=True, least=100)] = 2000,
+    samples: Annotated[
+        int, Knob(200, 20_000, "points that are generated", "N", log=True, least=100)
+    ] = 2000,
 ) -> Evidence:
     r"""Let $p_0$ diffuse by $dx=-x\,dt+\sqrt2\,dW$ and let $\hat p$ be what the reverse SDE with the score $s$ makes of
     $\gamma=\mathcal N(0,I)$ at time $T$. Then
@@ -105,7 +129,11 @@ def girsanov(
     if len(law.atoms) == 1 and law.variance > 0:
         return _enclose(law, error, horizon, process)
     end = 0.0 if law.variance > 0 else min(stop, horizon / 2)
-    squared = Enclosure.exact(error) * Enclosure.exact(error) * Enclosure.around(horizon - end, 1e-15 * horizon)
+    squared = (
+        Enclosure.exact(error)
+        * Enclosure.exact(error)
+        * Enclosure.around(horizon - end, 1e-15 * horizon)
+    )
 
     def score(t: float, x: np.ndarray) -> np.ndarray:
         return law.score_at(t, x) + error * np.eye(x.shape[1])[0]
@@ -157,10 +185,17 @@ def _draw_divergences(parts: list[Coordinate], error: float, longest: float) -> 
         ]
         for name in PROCESSES
     }
-    first = np.array([float(_total(parts, partial(Coordinate.start_term, horizon=T)).mid()) for T in horizons.tolist()])
+    first = np.array(
+        [
+            float(_total(parts, partial(Coordinate.start_term, horizon=T)).mid())
+            for T in horizons.tolist()
+        ]
+    )
     lines = [Series(name, horizons, values) for name, values in curves.items()]
     bound = Series("bound", horizons, first + error**2 * horizons, "bound")
-    return Curves("divergence of the samples from the data", Axis("horizon T"), Axis("nats"), (*lines, bound))
+    return Curves(
+        "divergence of the samples from the data", Axis("horizon T"), Axis("nats"), (*lines, bound)
+    )
 
 
 # ---- any law, from samples -------------------------------------------------------------------------------------------
@@ -199,10 +234,16 @@ def _compare(
     times = backward_times(law, horizon, steps, end)
     start = rng.normal(size=(n, law.atoms.shape[1]))
     stochastic = process == PROCESSES[0]
-    x = reverse_sde(score, start, times, rng, law.variance) if stochastic else probability_flow(score, start, times)
+    x = (
+        reverse_sde(score, start, times, rng, law.variance)
+        if stochastic
+        else probability_flow(score, start, times)
+    )
     target = law.after(end)
     seen = _divergence_at_least(x[:, 0], target)
-    claim = AtMost(f"KL(p₀‖p̂) of the {process}, as {EVENTS} half-lines see it, ≤ bound", seen, bound)
+    claim = AtMost(
+        f"KL(p₀‖p̂) of the {process}, as {EVENTS} half-lines see it, ≤ bound", seen, bound
+    )
     return Evidence(
         claims=(claim,),
         charts=(_draw_samples(x[:, 0], target),),
@@ -234,4 +275,6 @@ def _draw_samples(x: np.ndarray, target: Mixture) -> Histogram:
     heights, edges = np.histogram(x[np.isfinite(x)], 60, density=True)
     grid = np.linspace(edges[0], edges[-1], 400)
     curve = Series("data, noised as at the end", grid, target.density(grid), "reference")
-    return Histogram("generated points, first coordinate", Axis("x₁"), Axis("density"), edges, heights, (curve,))
+    return Histogram(
+        "generated points, first coordinate", Axis("x₁"), Axis("density"), edges, heights, (curve,)
+    )

@@ -35,7 +35,10 @@ class Coordinate:
             return (-t).exp() * s2 / (1 + (s2 - 1) * (-2 * t).exp())
 
         v = self.variance_at(T)
-        off = 2 * arb(self.delta) * acb.integral(rate, 0, T).real - arb(self.a) * (-2 * T).exp() * s2 / v
+        off = (
+            2 * arb(self.delta) * acb.integral(rate, 0, T).real
+            - arb(self.a) * (-2 * T).exp() * s2 / v
+        )
         return off, s2 + (1 - v) * ((-T).exp() * s2 / v) ** 2
 
     def end_of_flow(self, horizon: float) -> tuple[arb, arb]:
@@ -47,13 +50,18 @@ class Coordinate:
             return (s2 / (1 + (s2 - 1) * (-2 * t).exp())).sqrt(analytic=analytic)
 
         v = self.variance_at(T)
-        off = arb(self.delta) * acb.integral(rate, 0, T).real - arb(self.a) * (-T).exp() * (s2 / v).sqrt()
+        off = (
+            arb(self.delta) * acb.integral(rate, 0, T).real
+            - arb(self.a) * (-T).exp() * (s2 / v).sqrt()
+        )
         return off, s2 / v
 
     def divergence(self, horizon: float, process: str) -> arb:
         r"""$\mathrm{KL}(p_0\|\hat p)$ of this coordinate, for the process "reverse SDE" or "probability flow"."""
         with ctx.workprec(BITS):
-            off, v = self.end_of_sde(horizon) if process == "reverse SDE" else self.end_of_flow(horizon)
+            off, v = (
+                self.end_of_sde(horizon) if process == "reverse SDE" else self.end_of_flow(horizon)
+            )
             ratio = arb(self.s) ** 2 / v
             return (ratio - 1 - ratio.log() + off**2 / v) / 2
 

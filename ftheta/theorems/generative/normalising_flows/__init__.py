@@ -54,14 +54,22 @@ class WarpedPlane:
 def warped_plane(
     rng: np.random.Generator,
     *,
-    stretch: Annotated[float, Knob(0, 1.5, "how fast the second coordinate is stretched", "a", least=-3, most=3)] = 0.5,
+    stretch: Annotated[
+        float, Knob(0, 1.5, "how fast the second coordinate is stretched", "a", least=-3, most=3)
+    ] = 0.5,
     bend: Annotated[float, Knob(0, 2, "how much it is bent", "b", least=-10, most=10)] = 1.0,
     kind: Annotated[str, Knob(says="which map", choices=("coupling", "square"))] = "coupling",
 ) -> Network:
     if kind == "square":
         return square(rng)
     params = {"a": np.float64(stretch), "b": np.float64(bend)}
-    return Network(f"(x₁, x₂ exp({stretch:g}x₁) + {bend:g}x₁²)", WarpedPlane().apply, params, (2,), role="generator")
+    return Network(
+        f"(x₁, x₂ exp({stretch:g}x₁) + {bend:g}x₁²)",
+        WarpedPlane().apply,
+        params,
+        (2,),
+        role="generator",
+    )
 
 
 def square(rng: np.random.Generator) -> Network:
@@ -81,17 +89,24 @@ def invertible(given: Network | Dataset) -> Finding:
             return Finding.failed(
                 f"{len(given)} rows of {d} entries; at least 20 of at most {MOST_ENTRIES} are asked for"
             )
-        return Finding.proved("coupling layers", "x_B e^s + t has an explicit inverse, whatever s and t are")
+        return Finding.proved(
+            "coupling layers", "x_B e^s + t has an explicit inverse, whatever s and t are"
+        )
     if given.input_shape != given.output_shape:
-        return Finding.failed(f"from {given.input_shape} to {given.output_shape}: not from a space to itself")
+        return Finding.failed(
+            f"from {given.input_shape} to {given.output_shape}: not from a space to itself"
+        )
     if isinstance(getattr(given.apply, "__self__", None), WarpedPlane):
-        return Finding.proved("a coupling layer", "x_B e^s + t has an explicit inverse, whatever s and t are")
+        return Finding.proved(
+            "a coupling layer", "x_B e^s + t has an explicit inverse, whatever s and t are"
+        )
     x = 2 * np.random.default_rng(0).normal(size=(POINTS, given.input_shape[0]))
     signs = np.sign(Map(given).determinants(x))
     if len(set(signs.tolist())) > 1:
         share = float((signs == signs[0]).mean())
         return Finding.failed(
-            f"the determinant changes its sign: {share:.3g} of {POINTS} points have one", Enclosure.equal(share)
+            f"the determinant changes its sign: {share:.3g} of {POINTS} points have one",
+            Enclosure.equal(share),
         )
     return Finding.sampled(f"one sign of the determinant at {POINTS} points")
 
@@ -119,7 +134,9 @@ def normalising_flows(
     given: Network | Dataset,
     rng: np.random.Generator,
     *,
-    draws: Annotated[int, Knob(1000, 50_000, "points that are mapped", "n", log=True, least=100, most=10**6)] = 10_000,
+    draws: Annotated[
+        int, Knob(1000, 50_000, "points that are mapped", "n", log=True, least=100, most=10**6)
+    ] = 10_000,
     layers: Annotated[int, Knob(1, 12, "coupling layers fitted to data", "ℓ", most=64)] = 6,
 ) -> Evidence:
     r"""Let $T$ be a diffeomorphism and $X\sim p_X$. Then $Y=T(X)$ has the density
@@ -135,7 +152,9 @@ def normalising_flows(
     claims: list[Claim] = [_claim_orientation(T, x[:POINTS])]
     if d <= 2:
         claims.append(_claim_mass(T, x, y))
-    logs = normal_log_density(x[:POINTS]) - np.log(np.maximum(np.abs(T.determinants(x[:POINTS])), 1e-300))
+    logs = normal_log_density(x[:POINTS]) - np.log(
+        np.maximum(np.abs(T.determinants(x[:POINTS])), 1e-300)
+    )
     entropy = float(-logs.mean())
     return Evidence(
         claims=tuple(claims),
@@ -157,9 +176,13 @@ def _claim_orientation(T: Map, x: np.ndarray) -> Claim:
     witness = None
     if turn > 0:
         at = {"a": tuple(x[low].tolist()), "b": tuple(x[high].tolist())}
-        witness = Witness(at, T.enclose_turn(x[low], x[high]), Enclosure.exact(0), "determinants in intervals")
+        witness = Witness(
+            at, T.enclose_turn(x[low], x[high]), Enclosure.exact(0), "determinants in intervals"
+        )
     what = f"−det DT(a) det DT(b) ≤ 0, worst of {len(x)} points"
-    return AtMost(what, Enclosure.measured(turn, samples=len(x)), Enclosure.exact(0), witness=witness)
+    return AtMost(
+        what, Enclosure.measured(turn, samples=len(x)), Enclosure.exact(0), witness=witness
+    )
 
 
 def _claim_mass(T: Map, x: np.ndarray, y: np.ndarray) -> Claim:
@@ -173,13 +196,17 @@ def _claim_mass(T: Map, x: np.ndarray, y: np.ndarray) -> Claim:
         nearest = x[_nearest(y, at)]
         back, gap = T.invert(at, nearest)
         if not (gap < 1e-6 * (1 + np.abs(at).max())).all():
-            return Identity("mass of a box by the formula = share of outputs", Enclosure(), Enclosure())
+            return Identity(
+                "mass of a box by the formula = share of outputs", Enclosure(), Enclosure()
+            )
         density = np.exp(normal_log_density(back)) / np.abs(T.determinants(back))
         masses.append(float(density.mean() * np.prod(hi - lo)))
     error = 2 * abs(masses[1] - masses[0]) + 1e-9
     formula = Enclosure.between(masses[1] - error, masses[1] + error, Basis.FLOAT)
     share = binomial_interval(inside, len(y))
-    return Identity(f"mass of the middle box by the formula = share of {len(y):,} outputs in it", formula, share)
+    return Identity(
+        f"mass of the middle box by the formula = share of {len(y):,} outputs in it", formula, share
+    )
 
 
 def _nearest(y: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -260,8 +287,16 @@ def _examples() -> Examples:
         kl = moment.real / (2 * arb.pi()).sqrt() / 2 + arb(0, 1e-50)
         branch = Enclosure.ball((arb(1) / arb(2).sqrt()).erf() / 2)
     claims = (
-        Identity("KL of the warped plane = 1 + √e/2", Enclosure.ball(kl), Enclosure.equal(1 + sqrt(e) / 2)),
-        Identity("y = x²: P(0 < x ≤ 1), one branch, = half of P(y ≤ 1)", branch, Enclosure.equal(0.34134474606854293)),
+        Identity(
+            "KL of the warped plane = 1 + √e/2",
+            Enclosure.ball(kl),
+            Enclosure.equal(1 + sqrt(e) / 2),
+        ),
+        Identity(
+            "y = x²: P(0 < x ≤ 1), one branch, = half of P(y ≤ 1)",
+            branch,
+            Enclosure.equal(0.34134474606854293),
+        ),
     )
     line = -log(2) - log(2 * pi) / 2  # at x = 0
     numbers: Numbers = {
@@ -276,7 +311,9 @@ def _draw_grid(T: Map, d: int) -> Curves:
     """Grid lines and where the map takes them; of one coordinate the graph of the map."""
     u = np.linspace(-2.5, 2.5, 81)
     if d == 1:
-        return Curves("the map", Axis("x"), Axis("y"), (Series("T", u, T.values(u[:, None])[:, 0]),))
+        return Curves(
+            "the map", Axis("x"), Axis("y"), (Series("T", u, T.values(u[:, None])[:, 0]),)
+        )
     lines: tuple[list[np.ndarray], ...] = ([], [])
     for c in np.linspace(-2, 2, 9):
         for axis in range(2):

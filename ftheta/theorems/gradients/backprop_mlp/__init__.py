@@ -41,8 +41,12 @@ def perceptron(
     *,
     width: Annotated[int, Knob(1, 64, "neurons of each hidden layer", "h", log=True, most=256)] = 8,
     depth: Annotated[int, Knob(1, 10, "number of affine maps", "L", most=40)] = 4,
-    activation: Annotated[str, Knob(says="activation of the hidden layers", choices=tuple(ACTIVATIONS))] = "tanh",
-    batch: Annotated[int, Knob(1, 128, "number of inputs in the batch", "n", log=True, most=1024)] = 16,
+    activation: Annotated[
+        str, Knob(says="activation of the hidden layers", choices=tuple(ACTIVATIONS))
+    ] = "tanh",
+    batch: Annotated[
+        int, Knob(1, 128, "number of inputs in the batch", "n", log=True, most=1024)
+    ] = 16,
 ) -> Network:
     net = random_mlp(rng, (5, *(width,) * (depth - 1), 3), activation, gain=1.0, bias=0.3)
     data = Dataset("random batch", rng.normal(size=(batch, 5)), rng.normal(size=(batch, 3)))
@@ -52,7 +56,9 @@ def perceptron(
 def without_biases(rng: np.random.Generator) -> Network:
     net = perceptron(rng)
     wrong = forget(require_layers(net.description), "biases")
-    return Network("perceptron described without its biases", net.apply, net.params, (5,), wrong, net.data)
+    return Network(
+        "perceptron described without its biases", net.apply, net.params, (5,), wrong, net.data
+    )
 
 
 def labels(net: Network) -> np.ndarray | None:
@@ -68,24 +74,40 @@ def labels(net: Network) -> np.ndarray | None:
 
 
 @hypothesis(
-    "there are inputs with labels of the network's output size", remedy="give data with x and y", name="labelled data"
+    "there are inputs with labels of the network's output size",
+    remedy="give data with x and y",
+    name="labelled data",
 )
 def has_labels(net: Network) -> Finding:
     y = labels(net)
-    return Finding.failed("no labels, or of another size") if y is None else Finding.proved(f"{len(y)} rows", "counted")
+    return (
+        Finding.failed("no labels, or of another size")
+        if y is None
+        else Finding.proved(f"{len(y)} rows", "counted")
+    )
 
 
 @hypothesis(
-    "no activation is at a kink on the data", remedy="move inputs or biases a little", name="no activation at a kink"
+    "no activation is at a kink on the data",
+    remedy="move inputs or biases a little",
+    name="no activation at a kink",
 )
 def off_kinks(net: Network) -> Finding:
     if net.description is None or net.data is None:
         return Finding.undecided("layers and data")
-    states, _ = forward_pass(net.description, net.data.x[:ROWS].reshape(-1, net.description.widths[0]))
-    bent = ((y, x) for y, x in zip(net.description.layers, states) if y.activation in ("relu", "leaky-relu"))
+    states, _ = forward_pass(
+        net.description, net.data.x[:ROWS].reshape(-1, net.description.widths[0])
+    )
+    bent = (
+        (y, x)
+        for y, x in zip(net.description.layers, states)
+        if y.activation in ("relu", "leaky-relu")
+    )
     at = [x @ y.weight.T + y.bias == 0 for y, x in bent]
     hits = sum(int(z.sum()) for z in at)
-    return Finding.decide(hits == 0, f"{hits} of {sum(z.size for z in at):,} pre-activations are 0", "in float64")
+    return Finding.decide(
+        hits == 0, f"{hits} of {sum(z.size for z in at):,} pre-activations are 0", "in float64"
+    )
 
 
 @theorem(
@@ -98,7 +120,12 @@ def off_kinks(net: Network) -> Finding:
     assumes=(has_layers, describes_this_function, has_labels, off_kinks),
     on=perceptron,
     breaks_on=without_biases,
-    presets={"textbook": {}, "relu": {"activation": "relu"}, "deep": {"depth": 20}, "linear": {"depth": 1, "batch": 1}},
+    presets={
+        "textbook": {},
+        "relu": {"activation": "relu"},
+        "deep": {"depth": 20},
+        "linear": {"depth": 1, "batch": 1},
+    },
     unbreakable="no knob makes the built-in list of layers wrong; the negative control forgets the biases",
     errata=r"""Murari's slides print $\nabla_{x^j}\mathcal L_n$ in the middle of the parameter gradient of layer $j$;
     it is $\nabla_{x^{j+1}}\mathcal L_n$, the gradient at the output of the layer. The code of Peyré's slides uses
@@ -108,7 +135,9 @@ def backprop_mlp(
     net: Network,
     rng: np.random.Generator,
     *,
-    coordinates: Annotated[int, Knob(1, 200, "parameters compared with finite differences", "m", log=True)] = 24,
+    coordinates: Annotated[
+        int, Knob(1, 200, "parameters compared with finite differences", "m", log=True)
+    ] = 24,
 ) -> Evidence:
     r"""Let $X_{r+1}=\rho(A_rX_r+b_r)$ and $\ell=\frac12\|X_L-Y\|^2$. From $g=X_L-Y$, backwards,
     $$M=\rho'(A_rX_r+b_r)\odot g,\quad\nabla A_r=MX_r^\top,\quad\nabla b_r=M\mathbf1,\quad g\leftarrow A_r^\top M$$
@@ -130,7 +159,9 @@ def backprop_mlp(
     )
 
 
-def _claim_agreement(found: Backprop, rng: np.random.Generator, coordinates: int) -> tuple[Claim, ...]:
+def _claim_agreement(
+    found: Backprop, rng: np.random.Generator, coordinates: int
+) -> tuple[Claim, ...]:
     """Relative to the largest entry: the recursion and reverse mode, the recursion and differences."""
     gap = np.abs(found.flow.flat - found.reverse) / found.scale
     worst = int(np.argmax(gap))
@@ -205,11 +236,18 @@ def _worst_entry(printed: np.ndarray, right: np.ndarray) -> tuple[int, int]:
 
 
 def _misprint(
-    what: str, printed: np.ndarray, right: np.ndarray, entry: tuple[int, int], left: Enclosure, true: Enclosure
+    what: str,
+    printed: np.ndarray,
+    right: np.ndarray,
+    entry: tuple[int, int],
+    left: Enclosure,
+    true: Enclosure,
 ) -> Identity:
     at = {"row": float(entry[0] + 1), "column": float(entry[1] + 1)}
     witness = Witness(at, left, true, "both recursions in intervals rounded outward")
-    return Identity(what, Enclosure.equal(float(printed[entry])), Enclosure.equal(float(right[entry])), witness)
+    return Identity(
+        what, Enclosure.equal(float(printed[entry])), Enclosure.equal(float(right[entry])), witness
+    )
 
 
 # -- charts and examples ------------------------------------------------------------------------------------
@@ -219,9 +257,12 @@ def _draw_flow(flow: Flow) -> Dag:
     """States to the right with their norms; below, the norm of the adjoint that flows back."""
     ids = [f"X{r}" for r in range(len(flow.states))]
     notes = [
-        f"‖X‖ = {np.linalg.norm(x):.3g} →\n‖g‖ = {np.linalg.norm(g):.3g} ←" for x, g in zip(flow.states, flow.adjoints)
+        f"‖X‖ = {np.linalg.norm(x):.3g} →\n‖g‖ = {np.linalg.norm(g):.3g} ←"
+        for x, g in zip(flow.states, flow.adjoints)
     ]
-    return Dag("forward and backward flow", tuple(map(Vertex, ids, ids, notes)), tuple(pairwise(ids)))
+    return Dag(
+        "forward and backward flow", tuple(map(Vertex, ids, ids, notes)), tuple(pairwise(ids))
+    )
 
 
 def _draw_norms(flow: Flow) -> Curves:
@@ -240,6 +281,12 @@ def _examples() -> Examples:
     """One linear neuron by hand."""
     gradients = one_neuron()
     by_recursion, by_formula = gradients[2]
-    exact = Identity("one linear neuron: ∂w₃ = (ŷ − y)x₃", Enclosure.exact(by_recursion), Enclosure.exact(by_formula))
-    numbers = {f"neuron ∂w{k + 1}": Enclosure.exact(found) for k, (found, _) in enumerate(gradients)}
+    exact = Identity(
+        "one linear neuron: ∂w₃ = (ŷ − y)x₃",
+        Enclosure.exact(by_recursion),
+        Enclosure.exact(by_formula),
+    )
+    numbers = {
+        f"neuron ∂w{k + 1}": Enclosure.exact(found) for k, (found, _) in enumerate(gradients)
+    }
     return Examples((exact,), numbers=numbers)

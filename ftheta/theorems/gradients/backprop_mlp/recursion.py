@@ -62,7 +62,9 @@ class Backprop:
         """The loss as a function of all parameters in one row."""
         leaves, tree = jax.tree.flatten(self.params)
         ends = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
-        build = lambda row: jax.tree.unflatten(tree, [c.reshape(v.shape) for c, v in zip(jnp.split(row, ends), leaves)])
+        build = lambda row: jax.tree.unflatten(
+            tree, [c.reshape(v.shape) for c, v in zip(jnp.split(row, ends), leaves)]
+        )
         compiled = jax.jit(lambda row: self.loss(build(row)))
         return lambda row: float(compiled(row))
 
@@ -75,15 +77,25 @@ class Backprop:
         """One entry of the recursion beside the derivative of the loss in that parameter."""
 
         def gradient(params: Any) -> Any:
-            return jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(self.loss)(params))])
+            return jnp.concatenate(
+                [jnp.ravel(leaf) for leaf in jax.tree.leaves(jax.grad(self.loss)(params))]
+            )
 
-        gap = abs(Enclosure.exact(float(self.flow.flat[k])) - enclose_entry(gradient, self.params, entry=k))
+        gap = abs(
+            Enclosure.exact(float(self.flow.flat[k]))
+            - enclose_entry(gradient, self.params, entry=k)
+        )
         how = "the derivative in intervals rounded outward"
         return Witness({"parameter": float(k)}, gap / self.scale, Enclosure.exact(NEAR), how)
 
 
 def enclose_weight_gradient(
-    description: Description, x: np.ndarray, y: np.ndarray, layer: int, entry: tuple[int, int], at_input: bool = False
+    description: Description,
+    x: np.ndarray,
+    y: np.ndarray,
+    layer: int,
+    entry: tuple[int, int],
+    at_input: bool = False,
 ) -> Enclosure:
     r"""One entry of $\nabla A_r=M^\top X_r$ by the recursion, in intervals rounded outward; `layer` is $r$ from 0.
 

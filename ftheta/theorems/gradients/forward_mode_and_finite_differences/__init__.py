@@ -29,18 +29,26 @@ from ftheta.subjects.inputs import real_inputs
 
 from .differences import Slopes, slopes_of
 
-FUNCTIONS = {"exp": jnp.exp, "sin": jnp.sin, "two hinges": lambda s: jax.nn.relu(s) - jax.nn.relu(-s)}
+FUNCTIONS = {
+    "exp": jnp.exp,
+    "sin": jnp.sin,
+    "two hinges": lambda s: jax.nn.relu(s) - jax.nn.relu(-s),
+}
 
 
 def ridge(
     rng: np.random.Generator,
     *,
-    function: Annotated[str, Knob(says="function of the sum of the inputs", choices=tuple(FUNCTIONS))] = "exp",
+    function: Annotated[
+        str, Knob(says="function of the sum of the inputs", choices=tuple(FUNCTIONS))
+    ] = "exp",
     dimension: Annotated[int, Knob(1, 12, "number of inputs", "d", most=100)] = 4,
 ) -> Target:
     names = tuple(f"θ{k + 1}" for k in range(dimension)) if dimension > 1 else ()
     f = lambda *t: FUNCTIONS[function](sum(t[1:], t[0]))
-    return Target(f"{function}(θ₁ + … + θ_d) at 0", f, (-1.0,) * dimension, (1.0,) * dimension, names)
+    return Target(
+        f"{function}(θ₁ + … + θ_d) at 0", f, (-1.0,) * dimension, (1.0,) * dimension, names
+    )
 
 
 def two_hinges(rng: np.random.Generator) -> Target:
@@ -68,7 +76,9 @@ def program(subject: Target) -> Slopes | None:
 def twice_differentiable(subject: Target) -> Finding:
     found = program(subject)
     if found is None:
-        return Finding.failed("the function has no graph with forward mode and one number as result")
+        return Finding.failed(
+            "the function has no graph with forward mode and one number as result"
+        )
     if found.found.trouble:
         return Finding.failed("; ".join(found.found.trouble[:2]))
     if found.reach == 0:
@@ -101,7 +111,9 @@ def forward_mode_and_finite_differences(
     subject: Target,
     rng: np.random.Generator,
     *,
-    epsilon: Annotated[float, Knob(1e-12, 0.1, "step of the difference", "ε", log=True, least=1e-15, most=1.0)] = 0.01,
+    epsilon: Annotated[
+        float, Knob(1e-12, 0.1, "step of the difference", "ε", log=True, least=1e-15, most=1.0)
+    ] = 0.01,
 ) -> Evidence:
     r"""All $d$ one-sided differences $\frac{f(\theta+\varepsilon e_k)-f(\theta)}\varepsilon$ take $d+1$ evaluations.
     If evaluations are accurate to $u$, each difference is off by at most
@@ -129,15 +141,26 @@ def forward_mode_and_finite_differences(
     )
     claims = (_claim_error(found), *_claim_exactness(found))
     return Evidence(
-        claims, (_draw_errors(found),), numbers, summary=summary, examples=partial(_examples, found, epsilon)
+        claims,
+        (_draw_errors(found),),
+        numbers,
+        summary=summary,
+        examples=partial(_examples, found, epsilon),
     )
 
 
 def _claim_error(found: Slopes) -> AtMost:
     worst = max(found.steps, key=lambda s: s.ratio)
     ratio = Enclosure.at_least(worst.ratio, samples=len(found.steps))
-    again = Witness({"ε": worst.size}, worst.error, worst.bound, "error and bound at this step, in intervals")
-    return AtMost("error of the difference ÷ its bound, over all steps", ratio, Enclosure.exact(1), witness=again)
+    again = Witness(
+        {"ε": worst.size}, worst.error, worst.bound, "error and bound at this step, in intervals"
+    )
+    return AtMost(
+        "error of the difference ÷ its bound, over all steps",
+        ratio,
+        Enclosure.exact(1),
+        witness=again,
+    )
 
 
 def _claim_exactness(found: Slopes) -> tuple[Identity, ...]:
@@ -151,7 +174,9 @@ def _claim_exactness(found: Slopes) -> tuple[Identity, ...]:
     forward = Enclosure.equal(float(found.forward_mode[k]))
     scale = 1e-13 * float(np.max(np.abs(found.forward_mode)))
     enclosed = Enclosure.between(float(lo[k]), float(hi[k]))
-    return (Identity(f"∂f/∂{name} (worst): forward mode and enclosure", forward, enclosed, atol=scale),)
+    return (
+        Identity(f"∂f/∂{name} (worst): forward mode and enclosure", forward, enclosed, atol=scale),
+    )
 
 
 def _draw_errors(found: Slopes) -> Curves:
@@ -164,10 +189,23 @@ def _draw_errors(found: Slopes) -> Curves:
         Series("central difference", eps, [max(s.central, 1e-18) for s in kept], "other"),
     )
     shown = tuple(s for s in series if np.isfinite(s.y).all())
-    return Curves("error of finite differences", Axis("step ε", "log"), Axis("error of the slope", "log"), shown)
+    return Curves(
+        "error of finite differences",
+        Axis("step ε", "log"),
+        Axis("error of the slope", "log"),
+        shown,
+    )
 
 
 def _examples(found: Slopes, epsilon: float) -> Examples:
     """The evaluations of our own differences, counted."""
     counted = Enclosure.exact(found.evaluations(epsilon))
-    return Examples((Identity("evaluations for d differences: d + 1", counted, Enclosure.exact(found.dimension + 1)),))
+    return Examples(
+        (
+            Identity(
+                "evaluations for d differences: d + 1",
+                counted,
+                Enclosure.exact(found.dimension + 1),
+            ),
+        )
+    )

@@ -14,7 +14,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.graph import Graph, GraphError, Interval, Tableau, forward_gradient, intervals, tableau, trace
+from ftheta.graph import (
+    Graph,
+    GraphError,
+    Interval,
+    Tableau,
+    forward_gradient,
+    intervals,
+    tableau,
+    trace,
+)
 from ftheta.graph.differences import ULP, Counted, one_sided
 from ftheta.graph.gradient_check import gradient_enclosure
 from ftheta.graph.kinks import may_bend
@@ -120,7 +129,9 @@ class Slopes:
         largest = self.reach or LARGEST[-1]
         count = int(np.log(largest / FINEST) / np.log(3)) + 1
         return tuple(
-            self._step(taken) for taken in (self._round_step(largest * 3.0**-k) for k in range(count)) if taken
+            self._step(taken)
+            for taken in (self._round_step(largest * 3.0**-k) for k in range(count))
+            if taken
         )
 
     def _round_step(self, step: float) -> float:
@@ -130,7 +141,11 @@ class Slopes:
     def _step(self, size: float) -> Step:
         e = np.eye(self.dimension)[0]
         x = self.point
-        lo, hi = (ends[0] for ends in self.derivative) if self.derivative is not None else (-np.inf, np.inf)
+        lo, hi = (
+            (ends[0] for ends in self.derivative)
+            if self.derivative is not None
+            else (-np.inf, np.inf)
+        )
         here, there, back = (self.evaluate(x + t * e) for t in (0.0, size, -size))
         slope = (there - here) / size
         rounding = 0.0
@@ -143,7 +158,9 @@ class Slopes:
         return Step(size, error, Enclosure.between(bound, bound * (1 + 16 * ULP)), central.hi)
 
 
-def slopes_of(f: Callable[..., Any], at: tuple[Any, ...], names: tuple[str, ...] = ()) -> Slopes | None:
+def slopes_of(
+    f: Callable[..., Any], at: tuple[Any, ...], names: tuple[str, ...] = ()
+) -> Slopes | None:
     """None where the function has no graph, no forward mode, or does not return one number."""
     try:
         found = Slopes(tableau(f, *at, names=names or None))
@@ -163,5 +180,7 @@ def _distance(value: float, lo: float, hi: float) -> Enclosure:
     """|value − s| for s in [lo, hi]."""
     near = max(lo - value, value - hi, 0.0)
     return (
-        Enclosure.between(near, max(abs(value - lo), abs(hi - value)) * (1 + 4 * ULP)) if near < np.inf else Enclosure()
+        Enclosure.between(near, max(abs(value - lo), abs(hi - value)) * (1 + 4 * ULP))
+        if near < np.inf
+        else Enclosure()
     )

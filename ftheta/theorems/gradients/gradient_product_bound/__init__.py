@@ -12,7 +12,18 @@ import numpy as np
 from flint import arb
 
 from ftheta.estimates import worst_ratio
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Examples, Identity, Knob, Series, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Identity,
+    Knob,
+    Series,
+    theorem,
+)
 from ftheta.networks import ACTIVATIONS, random_mlp
 from ftheta.networks.description import Dense, Description
 from ftheta.spectra.signals import LayerGradients, residual_gradients
@@ -28,11 +39,19 @@ FAMILIES = ("sigmoid", "tanh", "relu", "residual tanh")
 def deep(
     rng: np.random.Generator,
     *,
-    activation: Annotated[str, Knob(says="activation of the hidden layers", choices=tuple(ACTIVATIONS))] = "sigmoid",
+    activation: Annotated[
+        str, Knob(says="activation of the hidden layers", choices=tuple(ACTIVATIONS))
+    ] = "sigmoid",
     depth: Annotated[int, Knob(1, 30, "number of affine maps", "L", most=60)] = 10,
-    width: Annotated[int, Knob(1, 64, "neurons of each hidden layer", "n", log=True, most=256)] = 16,
-    gain: Annotated[float, Knob(0.1, 4, "variance of a weight times the inputs", "ns²", log=True, most=100)] = 1.0,
-    shift: Annotated[float, Knob(-10, 10, "added to every bias: pushes units to one end", "β")] = 0.0,
+    width: Annotated[
+        int, Knob(1, 64, "neurons of each hidden layer", "n", log=True, most=256)
+    ] = 16,
+    gain: Annotated[
+        float, Knob(0.1, 4, "variance of a weight times the inputs", "ns²", log=True, most=100)
+    ] = 1.0,
+    shift: Annotated[
+        float, Knob(-10, 10, "added to every bias: pushes units to one end", "β")
+    ] = 0.0,
 ) -> Network:
     random = random_mlp(rng, (width, *[width] * (depth - 1), 1), activation, gain=gain)
     layers = [Dense(y.weight, y.bias + shift, y.activation) for y in random.layers[:-1]]
@@ -100,7 +119,9 @@ def _claim_bounds(found: Diagnosis) -> tuple[AtMost, ...]:
         witness = found.enclose(j) if ratio[j] > 1 + 1e-9 else None
         left = _enclose_float(found.measured[j])
         right = _enclose_float(bounds[j])
-        claims.append(AtMost(f"‖∇_θ L‖ of layer {j + 1}", left, right, witness=witness, atol=1e-300))
+        claims.append(
+            AtMost(f"‖∇_θ L‖ of layer {j + 1}", left, right, witness=witness, atol=1e-300)
+        )
     return tuple(claims)
 
 
@@ -115,7 +136,12 @@ def _draw_gradients(layers: LayerGradients) -> Curves:
         Series("product bound", j[layers.bounds > 0], layers.bounds[layers.bounds > 0], "bound"),
         Series("gradient", j[layers.norms > 0], layers.norms[layers.norms > 0]),
     )
-    return Curves("gradient of each layer and its bound", Axis("layer j"), Axis("norm of the gradient", "log"), series)
+    return Curves(
+        "gradient of each layer and its bound",
+        Axis("layer j"),
+        Axis("norm of the gradient", "log"),
+        series,
+    )
 
 
 # -- examples -----------------------------------------------------------------------------------------------

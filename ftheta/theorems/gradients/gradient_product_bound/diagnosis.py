@@ -21,7 +21,9 @@ from ftheta.spectra.signals import LayerGradients
 from ftheta.training.study import natural_loss
 
 ROWS = 64
-UNGIVEN = "standard normal inputs, as no data were given (ftheta audit MODEL --data FILE looks at yours)"
+UNGIVEN = (
+    "standard normal inputs, as no data were given (ftheta audit MODEL --data FILE looks at yours)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,9 @@ def diagnose(net: Any, description: Description, rng: np.random.Generator) -> Di
     leaves = [float((np.asarray(leaf) ** 2).sum()) for leaf in jax.tree.leaves(slope)]
     fits = len(leaves) == 2 * layers.depth
     measured = np.sqrt(np.array(leaves).reshape(-1, 2).sum(1)) if fits else layers.norms
-    return Diagnosis(layers, measured, source, partial(_enclose_sides, objective, description, fits))
+    return Diagnosis(
+        layers, measured, source, partial(_enclose_sides, objective, description, fits)
+    )
 
 
 def _enclose_sides(objective: Objective, description: Description, fits: bool, j: int) -> Witness:
@@ -91,14 +95,19 @@ def _enclose_sides(objective: Objective, description: Description, fits: bool, j
         return jnp.mean(jax.vmap(of_row)(x, y))
 
     left = enclose_number(gradient, objective.model.params) if fits else Enclosure.unknown()
-    told = [layer.weight for layer in description.layers], [layer.bias for layer in description.layers]
+    told = (
+        [layer.weight for layer in description.layers],
+        [layer.bias for layer in description.layers],
+    )
     local = enclose_number(sizes, *told) * constants[j]
     bound = reduce(mul, (c * w for c, w in zip(constants[j + 1 :], norms[j + 1 :])), local)
     how = "both sides in intervals rounded outward"
     return Witness({"layer": float(j + 1)}, left, Enclosure.between(0.0, bound.hi), how)
 
 
-def _rows_of(net: Any, description: Description, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, str, str]:
+def _rows_of(
+    net: Any, description: Description, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, str, str]:
     d = description.widths[0]
     outputs = description.widths[-1]
     if net.data is None:

@@ -42,15 +42,27 @@ from .orders import ORDERS, largest_difference
 def perceptron(
     rng: np.random.Generator,
     *,
-    scale: Annotated[int, Knob(1, 16, "widths are (10, 20, 30, 1) times this", "s", log=True, most=32)] = 1,
-    activation: Annotated[str, Knob(says="activation of the hidden layers", choices=tuple(ACTIVATIONS))] = "relu",
+    scale: Annotated[
+        int, Knob(1, 16, "widths are (10, 20, 30, 1) times this", "s", log=True, most=32)
+    ] = 1,
+    activation: Annotated[
+        str, Knob(says="activation of the hidden layers", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     widths = (10 * scale, 20 * scale, 30 * scale, 1)
-    return Network.described(random_mlp(rng, widths, activation), f"perceptron {'-'.join(map(str, widths))}")
+    return Network.described(
+        random_mlp(rng, widths, activation), f"perceptron {'-'.join(map(str, widths))}"
+    )
 
 
 def powers(rng: np.random.Generator) -> Target:
-    return Target("x^y, a power counted as one operation", lambda x, y: x**y, (1.0, 1.0), (2.0, 2.0), ("x", "y"))
+    return Target(
+        "x^y, a power counted as one operation",
+        lambda x, y: x**y,
+        (1.0, 1.0),
+        (2.0, 2.0),
+        ("x", "y"),
+    )
 
 
 def program(subject: Network | Target) -> Differentiated | None:
@@ -59,7 +71,9 @@ def program(subject: Network | Target) -> Differentiated | None:
         if isinstance(subject, Target):
             return differentiate(subject.f, subject.example, first_only=False)
         x = np.full(subject.input_shape, 0.5)
-        return differentiate(lambda p, x: jnp.sum(subject.apply(p, x)), (subject.params, x), first_only=True)
+        return differentiate(
+            lambda p, x: jnp.sum(subject.apply(p, x)), (subject.params, x), first_only=True
+        )
     except (GraphError, TypeError, ValueError):  # what JAX raises for a function it cannot trace
         return None
 
@@ -83,7 +97,12 @@ def cheap_operations(subject: Network | Target) -> Finding:
     sources=("peyre-slides", "murari-slides", "baur1983", "griewank2008"),
     gist="One backward sweep gives all partial derivatives of a program for at most five times its cost, however many "
     "parameters it has; that is why training large networks is affordable.",
-    see_also=("backprop-mlp", "forward-mode-and-finite-differences", "worked-example-graph", "adjoint-method"),
+    see_also=(
+        "backprop-mlp",
+        "forward-mode-and-finite-differences",
+        "worked-example-graph",
+        "adjoint-method",
+    ),
     same_for_all={
         "(value and gradient) ÷ value in operations": "costs are those of a program: two with the same operations on "
         "other numbers cost the same",
@@ -164,7 +183,12 @@ def _claim_modes_agree(found: Differentiated, rng: np.random.Generator) -> Ident
 def _claim_any_order(found: Differentiated, rng: np.random.Generator) -> Identity:
     moved, size = largest_difference(found, rng)
     what = f"value and gradient, nodes in {ORDERS} other topological orders (largest difference)"
-    return Identity(what, Enclosure.measured(moved, samples=ORDERS), Enclosure.exact(0), atol=1e-11 * size + 1e-300)
+    return Identity(
+        what,
+        Enclosure.measured(moved, samples=ORDERS),
+        Enclosure.exact(0),
+        atol=1e-11 * size + 1e-300,
+    )
 
 
 def _claim_checkpoints(found: Differentiated) -> AtMost:
@@ -198,12 +222,20 @@ def _examples(found: Differentiated) -> Examples:
     longest = LENGTHS[-1]
     states = Enclosure.exact(chain_memory(longest).checkpointed // 8)
     claims = (
-        AtMost(f"the same ratio for perceptrons of {sizes} (largest)", Enclosure.exact(worst), Enclosure.exact(5)),
         AtMost(
-            f"states alive in a chain of n = {longest} with checkpoints, 2√n + 2", states, Enclosure.exact(2 * 32 + 2)
+            f"the same ratio for perceptrons of {sizes} (largest)",
+            Enclosure.exact(worst),
+            Enclosure.exact(5),
+        ),
+        AtMost(
+            f"states alive in a chain of n = {longest} with checkpoints, 2√n + 2",
+            states,
+            Enclosure.exact(2 * 32 + 2),
         ),
     )
-    return Examples((*claims, *claim_jacobians()), charts=(_draw_costs(found), _draw_memory(), draw_jacobians()))
+    return Examples(
+        (*claims, *claim_jacobians()), charts=(_draw_costs(found), _draw_memory(), draw_jacobians())
+    )
 
 
 def _draw_costs(here: Differentiated) -> Curves:
@@ -219,9 +251,18 @@ def _draw_costs(here: Differentiated) -> Curves:
         Series("bound 5", d, [5.0] * len(d), "bound"),
     )
     if own.dimension not in d:
-        series += (Series("this program", [own.dimension], [own.reverse_mode.flops / function], mark="points"),)
+        series += (
+            Series(
+                "this program", [own.dimension], [own.reverse_mode.flops / function], mark="points"
+            ),
+        )
     title = "cost of a gradient, perceptrons (10s, 20s, 30s, 1)"
-    return Curves(title, Axis("number of parameters d", "log"), Axis("evaluations of the function", "log"), series)
+    return Curves(
+        title,
+        Axis("number of parameters d", "log"),
+        Axis("evaluations of the function", "log"),
+        series,
+    )
 
 
 def _draw_memory() -> Curves:
@@ -233,4 +274,9 @@ def _draw_memory() -> Curves:
         Series("2√n + 2", LENGTHS, [2 * n**0.5 + 2 for n in LENGTHS], "bound"),
         Series("function alone", LENGTHS, states("function"), "reference"),
     )
-    return Curves("memory of reverse mode in a chain", Axis("steps n", "log"), Axis("states alive", "log"), series)
+    return Curves(
+        "memory of reverse mode in a chain",
+        Axis("steps n", "log"),
+        Axis("states alive", "log"),
+        series,
+    )

@@ -57,7 +57,11 @@ class Differentiated:
         """Operations that cost more than four on the way back for each one forward."""
         forward = self.report.forward
         back = self.report.reverse
-        return [n for n in self.graph.nodes if forward[n.id].flops and back[n.id].flops > DEAREST * forward[n.id].flops]
+        return [
+            n
+            for n in self.graph.nodes
+            if forward[n.id].flops and back[n.id].flops > DEAREST * forward[n.id].flops
+        ]
 
     @property
     def copies(self) -> int:
@@ -69,17 +73,24 @@ class Differentiated:
     def compare_modes(self, rng: np.random.Generator) -> "Compared":
         """Reverse and forward mode in every coordinate, or for many coordinates in a few random directions."""
         found = adjoints(self.graph, *self.args, wrt=self.wrt)
-        reverse = np.concatenate([np.zeros(0), *(np.ravel(found[slot]) for slot in self.wrt if slot.is_real)])
+        reverse = np.concatenate(
+            [np.zeros(0), *(np.ravel(found[slot]) for slot in self.wrt if slot.is_real)]
+        )
         if reverse.size <= MOST_PASSES:
-            return Compared(reverse, forward_gradient(self.graph, *self.args, wrt=self.wrt), "coordinate")
+            return Compared(
+                reverse, forward_gradient(self.graph, *self.args, wrt=self.wrt), "coordinate"
+            )
         pairs = np.array([self._along(rng, reverse) for _ in range(DIRECTIONS)])
         return Compared(pairs[:, 0], pairs[:, 1], "direction")
 
     def _along(self, rng: np.random.Generator, reverse: np.ndarray) -> tuple[float, float]:
         moved = [
-            rng.normal(size=s.shape) if s in self.wrt and s.is_real else np.zeros(s.shape) for s in self.graph.inputs
+            rng.normal(size=s.shape) if s in self.wrt and s.is_real else np.zeros(s.shape)
+            for s in self.graph.inputs
         ]
-        speeds = np.concatenate([np.ravel(v) for v, s in zip(moved, self.graph.inputs) if s in self.wrt and s.is_real])
+        speeds = np.concatenate(
+            [np.ravel(v) for v, s in zip(moved, self.graph.inputs) if s in self.wrt and s.is_real]
+        )
         leaves = iter(moved)
         direction = jax.tree.map(lambda _: next(leaves), self.args)
         ahead = tangents(self.graph, *self.args, along=direction)[self.graph.outputs[0]]

@@ -43,7 +43,9 @@ def _count(outputs: int) -> JacobianCost:
     counted = cost(graph, wrt=graph.argument(0))
     function = counted.forward_total.flops
     forward = INPUTS * (function + counted.tangent_total.flops)
-    return JacobianCost(outputs, function, forward, function + outputs * counted.reverse_total.flops)
+    return JacobianCost(
+        outputs, function, forward, function + outputs * counted.reverse_total.flops
+    )
 
 
 def claim_jacobians() -> tuple[AtMost, ...]:
@@ -56,10 +58,14 @@ def claim_jacobians() -> tuple[AtMost, ...]:
     last = OUTPUTS[-1]
     return (
         AtMost(
-            f"Jacobian, one sweep per output: evaluations each, m ≤ {last}", Enclosure.exact(sweep), Enclosure.exact(4)
+            f"Jacobian, one sweep per output: evaluations each, m ≤ {last}",
+            Enclosure.exact(sweep),
+            Enclosure.exact(4),
         ),
         AtMost(f"one output of {INPUTS} inputs: reverse ÷ forward mode", Enclosure.exact(few), one),
-        AtMost(f"{last} outputs of {INPUTS} inputs: forward ÷ reverse mode", Enclosure.exact(many), one),
+        AtMost(
+            f"{last} outputs of {INPUTS} inputs: forward ÷ reverse mode", Enclosure.exact(many), one
+        ),
     )
 
 
@@ -68,7 +74,14 @@ def draw_jacobians() -> Curves:
     costs = jacobian_costs()
     series = (
         Series("reverse mode, m sweeps", OUTPUTS, [c.reverse / c.function for c in costs]),
-        Series(f"forward mode, {INPUTS} passes", OUTPUTS, [c.forward / c.function for c in costs], "other"),
+        Series(
+            f"forward mode, {INPUTS} passes",
+            OUTPUTS,
+            [c.forward / c.function for c in costs],
+            "other",
+        ),
     )
     title = f"cost of a Jacobian, {INPUTS} inputs and m outputs"
-    return Curves(title, Axis("outputs m", "log"), Axis("evaluations of the function", "log"), series)
+    return Curves(
+        title, Axis("outputs m", "log"), Axis("evaluations of the function", "log"), series
+    )

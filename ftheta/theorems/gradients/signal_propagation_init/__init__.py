@@ -35,8 +35,12 @@ from .initialisation import FUNCTIONS, KEEPS, LayerScales, Propagation, propagat
 def initialised_network(
     rng: np.random.Generator,
     *,
-    activation: Annotated[str, Knob(says="activation of the hidden layers", choices=tuple(FUNCTIONS))] = "relu",
-    gain: Annotated[float, Knob(0.1, 10, "variance of a weight times the width", "ns²", log=True, most=100)] = 1.0,
+    activation: Annotated[
+        str, Knob(says="activation of the hidden layers", choices=tuple(FUNCTIONS))
+    ] = "relu",
+    gain: Annotated[
+        float, Knob(0.1, 10, "variance of a weight times the width", "ns²", log=True, most=100)
+    ] = 1.0,
     width: Annotated[int, Knob(2, 256, "neurons of each layer", "n", log=True, most=512)] = 64,
     depth: Annotated[int, Knob(1, 20, "number of layers", "L", most=50)] = 10,
 ) -> Network:
@@ -59,8 +63,14 @@ def heavy_with_biases(rng: np.random.Generator) -> Network:
     name="one activation of known mean square",
 )
 def one_known_activation(net: Network) -> Finding:
-    words = {y.activation for y in net.description.layers[:-1] or net.description.layers} if net.description else set()
-    return Finding.decide(len(words) == 1 and words <= {*FUNCTIONS}, f"activations {sorted(words)}", "by name")
+    words = (
+        {y.activation for y in net.description.layers[:-1] or net.description.layers}
+        if net.description
+        else set()
+    )
+    return Finding.decide(
+        len(words) == 1 and words <= {*FUNCTIONS}, f"activations {sorted(words)}", "by name"
+    )
 
 
 @hypothesis(
@@ -71,7 +81,10 @@ def one_known_activation(net: Network) -> Finding:
 def gaussian_without_biases(net: Network) -> Finding:
     if net.description is None:
         return Finding.undecided("layers")
-    rows = [(float(np.mean(y.weight)) / max(float(np.std(y.weight)), 1e-300), y) for y in net.description.layers]
+    rows = [
+        (float(np.mean(y.weight)) / max(float(np.std(y.weight)), 1e-300), y)
+        for y in net.description.layers
+    ]
     bias = max(float(np.abs(y.bias).max()) for _, y in rows)
     off = max(abs(m) * y.weight.size**0.5 for m, y in rows)
     flow = LayerScales(net.description).describe()
@@ -102,7 +115,9 @@ def signal_propagation_init(
     net: Network,
     rng: np.random.Generator,
     *,
-    draws: Annotated[int, Knob(50, 5000, "random networks drawn", "N", log=True, most=20_000)] = 600,
+    draws: Annotated[
+        int, Knob(50, 5000, "random networks drawn", "N", log=True, most=20_000)
+    ] = 600,
 ) -> Evidence:
     r"""Let $W_{ij}\sim\mathcal N(0,s^2)$ be independent, with $n$ rows. For every $x$,
     $$\mathbb E\|\mathrm{ReLU}(Wx)\|^2=\frac{ns^2}2\|x\|^2,\qquad\mathbb E\|Wx\|^2=ns^2\|x\|^2,$$
@@ -116,8 +131,11 @@ def signal_propagation_init(
     width = min(max(len(y.bias) for y in layers), 64)
     depth = min(len(layers), 12)
     word = layers[0].activation if layers[0].activation in FUNCTIONS else "relu"
-    size = float(np.mean([float(np.mean(y.weight**2)) * y.weight.shape[1] for y in layers[:-1] or layers]))
-    gain = Fraction(size).limit_denominator(8)  # of a draw: the scale that was asked for, up to chance
+    size = float(
+        np.mean([float(np.mean(y.weight**2)) * y.weight.shape[1] for y in layers[:-1] or layers])
+    )
+    # of a draw: the scale that was asked for, up to chance
+    gain = Fraction(size).limit_denominator(8)
     seen = propagate(rng, width, depth, gain, word, draws)
     return Evidence(
         claims=_claim_means(seen),
@@ -143,7 +161,11 @@ def _claim_means(seen: Propagation) -> tuple[Claim, ...]:
         for depth in sorted({1, seen.depth}):
             variance = seen.variance(depth) if way == "forward" else None
             draws = norms[:, depth]
-            left = mean(draws, variance=variance) if np.ptp(draws) else Enclosure.equal(float(draws[0]))
+            left = (
+                mean(draws, variance=variance)
+                if np.ptp(draws)
+                else Enclosure.equal(float(draws[0]))
+            )
             what = f"mean of the squared norm {way} through {depth} layer{'s' * (depth > 1)}"
             right = Enclosure.exact(seen.factor**depth)
             claims.append(Identity(what, left, right) if exact else AtMost(what, left, right))
@@ -153,7 +175,9 @@ def _claim_means(seen: Propagation) -> tuple[Claim, ...]:
 # -- examples: random networks of other scales --------------------------------------------------------------
 
 
-def _examples(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int, own: float) -> Examples:
+def _examples(
+    rng: np.random.Generator, width: int, depth: int, activation: str, draws: int, own: float
+) -> Examples:
     depths = _draw_depths(rng, width, depth, activation, draws)
     scales = _draw_scales(rng, width, depth, activation, draws, own)
     numbers = {
@@ -163,7 +187,9 @@ def _examples(rng: np.random.Generator, width: int, depth: int, activation: str,
     return Examples(charts=(depths, scales), numbers=numbers)
 
 
-def _draw_depths(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int) -> Curves:
+def _draw_depths(
+    rng: np.random.Generator, width: int, depth: int, activation: str, draws: int
+) -> Curves:
     """Mean squared norm against depth for three scales, beside theory."""
     series = []
     for gain in (Fraction(1), Fraction(2), Fraction(3)):
@@ -177,20 +203,39 @@ def _draw_depths(rng: np.random.Generator, width: int, depth: int, activation: s
     return Curves(title, Axis("layer j"), Axis("mean of ‖xʲ‖² / ‖x⁰‖²", "log"), tuple(series))
 
 
-def _draw_scales(rng: np.random.Generator, width: int, depth: int, activation: str, draws: int, own: float) -> Curves:
+def _draw_scales(
+    rng: np.random.Generator, width: int, depth: int, activation: str, draws: int, own: float
+) -> Curves:
     """The factor a layer, fitted, against the scale of the weights; `own` is the scale of a network, marked."""
     gains = [Fraction(2) ** k for k in range(-3, 4)]
     seen = [propagate(rng, width, depth, gain, activation, draws) for gain in gains]
     s = [sqrt(gain / width) for gain in gains]
     series = [
-        Series("fitted", s, np.maximum([p.fitted_gain for p in seen], 1e-300), "measured", "points"),
-        Series("theory" if activation in KEEPS else "at most", s, [float(p.factor) for p in seen], "bound"),
+        Series(
+            "fitted", s, np.maximum([p.fitted_gain for p in seen], 1e-300), "measured", "points"
+        ),
+        Series(
+            "theory" if activation in KEEPS else "at most",
+            s,
+            [float(p.factor) for p in seen],
+            "bound",
+        ),
         Series("keeps the size", s, np.ones(len(s)), "reference"),
     ]
     if own > 0:
         here = sqrt(own / width)
-        series.append(Series("this network", [here, here], [float(seen[0].factor), float(seen[-1].factor)], "other"))
+        series.append(
+            Series(
+                "this network",
+                [here, here],
+                [float(seen[0].factor), float(seen[-1].factor)],
+                "other",
+            )
+        )
     title = f"factor of the squared norm per layer, {activation}, width {width}"
     return Curves(
-        title, Axis("standard deviation s of a weight", "log"), Axis("factor per layer", "log"), tuple(series)
+        title,
+        Axis("standard deviation s of a weight", "log"),
+        Axis("factor per layer", "log"),
+        tuple(series),
     )

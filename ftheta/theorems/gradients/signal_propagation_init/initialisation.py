@@ -80,7 +80,11 @@ def propagate(
             W = rng.normal(size=(width, width)) * s
             z = W @ x
             slope = (
-                (z > 0) if activation == "relu" else np.ones(width) if activation == "identity" else 1 - sigma(z) ** 2
+                (z > 0)
+                if activation == "relu"
+                else np.ones(width)
+                if activation == "identity"
+                else 1 - sigma(z) ** 2
             )
             x = sigma(z)
             passed.append((W, slope))
@@ -129,13 +133,26 @@ class LayerScales:
         kind = "keep their size" if 0.5 < growth**depth < 2 else "shrink" if growth < 1 else "grow"
         wanted = "2/n (He)" if self.description.layers[0].activation == "relu" else "1/n (Glorot)"
         found = f"weights of these sizes let signals {kind}: a factor of {growth:.3g} per layer"
-        return found if kind == "keep their size" else f"{found}, {growth**depth:.3g} in all; take variance {wanted}"
+        return (
+            found
+            if kind == "keep their size"
+            else f"{found}, {growth**depth:.3g} in all; take variance {wanted}"
+        )
 
     def table(self) -> Table:
         """One row per layer."""
         rows = [
             (j, layer.activation, layer.weight.shape[1], len(layer.bias), s, f)
-            for j, (layer, s, f) in enumerate(zip(self.description.layers, self.spreads, self.per_unit), 1)
+            for j, (layer, s, f) in enumerate(
+                zip(self.description.layers, self.spreads, self.per_unit), 1
+            )
         ]
-        columns = ("layer", "activation", "inputs", "outputs", "mean of W²", "factor of a unit's mean square")
+        columns = (
+            "layer",
+            "activation",
+            "inputs",
+            "outputs",
+            "mean of W²",
+            "factor of a unit's mean square",
+        )
         return Table("initialisation", columns, tuple(rows))

@@ -48,13 +48,21 @@ ONE = Enclosure.exact(1)
 def badly_scaled(
     rng: np.random.Generator,
     *,
-    kappa: Annotated[float, Knob(1, 1e4, "ratio of the curvatures", "κ", log=True, most=1e8)] = 1000.0,
+    kappa: Annotated[
+        float, Knob(1, 1e4, "ratio of the curvatures", "κ", log=True, most=1e8)
+    ] = 1000.0,
 ) -> Training:
-    return Training.quadratic(f"quadratic with κ = {kappa:g}", np.diag([1 / kappa, 1.0]), np.array([1.0, 1.0]))
+    return Training.quadratic(
+        f"quadratic with κ = {kappa:g}", np.diag([1 / kappa, 1.0]), np.array([1.0, 1.0])
+    )
 
 
 def vertical(rng: np.random.Generator) -> Training:
-    return Training("√|θ| from its vertical slope at 0", lambda t: jnp.sum(jnp.sqrt(jnp.abs(t))), np.array([0.0, 1.0]))
+    return Training(
+        "√|θ| from its vertical slope at 0",
+        lambda t: jnp.sum(jnp.sqrt(jnp.abs(t))),
+        np.array([0.0, 1.0]),
+    )
 
 
 @hypothesis(
@@ -66,12 +74,16 @@ def finite_gradient(subject: Training) -> Finding:
     g = np.asarray(call_compiled(jax.grad(subject.objective), subject.start))
     tiny = (g != 0) & (np.abs(g) < SMALL)
     bad = int((~np.isfinite(g)).sum())
-    note = f"{g.size:,} slopes: {bad} not finite, {int((g == 0).sum())} zero, {int(tiny.sum())} tiny"
+    note = (
+        f"{g.size:,} slopes: {bad} not finite, {int((g == 0).sum())} zero, {int(tiny.sum())} tiny"
+    )
     return Finding.decide(not bad and not tiny.any(), note, "all slopes in float64")
 
 
 @hypothesis(
-    r"$\epsilon=0$ and $\beta_1<\sqrt{\beta_2}$", remedy="take ε = 0, and β₂ nearer to 1", name="ε = 0 and β₁ < √β₂"
+    r"$\epsilon=0$ and $\beta_1<\sqrt{\beta_2}$",
+    remedy="take ε = 0, and β₂ nearer to 1",
+    name="ε = 0 and β₁ < √β₂",
 )
 def has_no_damping(subject: Training, *, epsilon: float, beta1: float, beta2: float) -> Finding:
     note = f"ε = {epsilon:g}, β₁ = {beta1:g}, √β₂ = {beta2**0.5:.4g}"
@@ -83,7 +95,12 @@ def has_no_damping(subject: Training, *, epsilon: float, beta1: float, beta2: fl
     sources=("peyre-slides", "gribonval-slides", "kingma2015", "reddi2018"),
     gist="Adam's steps have a bounded length that does not depend on the scale of the loss, which makes it easy to "
     "tune; yet on a simple problem it converges to the worst point, which AMSGrad repairs.",
-    see_also=("first-order-family", "sgd-robbins-monro", "transformer-block-optimisers", "open-problems-register"),
+    see_also=(
+        "first-order-family",
+        "sgd-robbins-monro",
+        "transformer-block-optimisers",
+        "open-problems-register",
+    ),
     same_for_all={
         "first step / α + sign(∇F)": "the first step of this run is −α sign(∇F) to the last bit",
         "iterates that change with gradients": "counts iterates of this run that change, and there are none",
@@ -106,11 +123,19 @@ def adam(
     *,
     alpha: Annotated[float, Knob(1e-4, 1, "step size", "α", log=True, least=1e-8, most=100)] = 0.01,
     beta1: Annotated[float, Knob(0.0, 0.99, "first-moment decay", "β₁", most=0.9999)] = 0.9,
-    beta2: Annotated[float, Knob(0.5, 0.9999, "second-moment decay", "β₂", least=1e-3, most=0.99999)] = 0.999,
+    beta2: Annotated[
+        float, Knob(0.5, 0.9999, "second-moment decay", "β₂", least=1e-3, most=0.99999)
+    ] = 0.999,
     epsilon: Annotated[float, Knob(0.0, 1e-3, "damping", "ε", most=1.0)] = 0.0,
-    steps: Annotated[int, Knob(10, 2000, "number of steps", "K", log=True, least=2, most=5000)] = 300,
-    C: Annotated[float, Knob(2.5, 10, "the rare gradient of Reddi's problem", "C", least=2.1, most=100)] = 4.0,
-    rounds: Annotated[int, Knob(300, 30_000, "rounds of Reddi's problem", "T", log=True, least=90)] = 3000,
+    steps: Annotated[
+        int, Knob(10, 2000, "number of steps", "K", log=True, least=2, most=5000)
+    ] = 300,
+    C: Annotated[
+        float, Knob(2.5, 10, "the rare gradient of Reddi's problem", "C", least=2.1, most=100)
+    ] = 4.0,
+    rounds: Annotated[
+        int, Knob(300, 30_000, "rounds of Reddi's problem", "T", log=True, least=90)
+    ] = 3000,
 ) -> Evidence:
     r"""$m\leftarrow\beta_1m+(1-\beta_1)g$, $v\leftarrow\beta_2v+(1-\beta_2)g^2$, step
     $-\alpha\,\hat m/(\sqrt{\hat v}+\epsilon)$ with $\hat m=\frac m{1-\beta_1^t}$, $\hat v=\frac v{1-\beta_2^t}$. For
@@ -174,7 +199,9 @@ def _claim_first_step(rule: Adam, path: Path, gradient: np.ndarray) -> Identity:
     return Identity("first step / α + sign(∇F)", Enclosure.equal(found), ZERO, atol=1e-9)
 
 
-def _claim_longest_step(rule: Adam, path: Path, gradients_along: Callable[[int], np.ndarray]) -> AtMost:
+def _claim_longest_step(
+    rule: Adam, path: Path, gradients_along: Callable[[int], np.ndarray]
+) -> AtMost:
     r"""Every step is at most $\alpha S_k$. Coordinates whose gradients have no square in float64 are left out."""
     moved = (np.abs(np.diff(path.points, axis=0)) - _rounding_of_iterates(path.points)) / rule.alpha
     moved = moved.reshape(len(path) - 1, -1)
@@ -190,10 +217,14 @@ def _claim_longest_step(rule: Adam, path: Path, gradients_along: Callable[[int],
 def _claim_scale_drops_out(rule: Adam, gradients: np.ndarray, power: int = 10) -> Identity:
     """Iterates that change when every gradient is multiplied by 2^power: with ε = 0 not a bit of them."""
     gradients = np.where(np.abs(gradients) < SMALL, 0.0, gradients)
-    one, other = (rule.follow(list(gradients * c), np.zeros_like(gradients[0])) for c in (1.0, 2.0**power))
+    one, other = (
+        rule.follow(list(gradients * c), np.zeros_like(gradients[0])) for c in (1.0, 2.0**power)
+    )
     differ = int(np.count_nonzero(np.array(one) != np.array(other)))
     seen = Enclosure.measured(float(differ), samples=len(gradients))
-    again = Witness({"scale": 2.0**power}, Enclosure.exact(differ), ZERO, "counted") if differ else None
+    again = (
+        Witness({"scale": 2.0**power}, Enclosure.exact(differ), ZERO, "counted") if differ else None
+    )
     return Identity(f"iterates that change with gradients × 2^{power}", seen, ZERO, again)
 
 
@@ -220,14 +251,35 @@ def _examples(rule: Adam, game: Reddi, rounds: int) -> Examples:
     at = np.unique(np.geomspace(max(rounds // 30, 3), 3 * cycles, 12).astype(int)) - 1
     slope = fit_rate(at + 1, other[at])
     claims = (
-        Identity(f"S_{LONG}, attained", Enclosure.equal(reached), Enclosure.equal(rule.longest_step(LONG))),
-        Identity("largest |θ_k + αk| under a constant gradient, k ≤ 25", Enclosure.exact(off), ZERO),
-        Identity("θ₂ + 9/95 after the gradients 1, −1", Enclosure.exact(there[2] + Fraction(9, 95)), ZERO),
-        Identity("cycles that do not end with Adam at +1", Enclosure.exact(game.cycles_away(min(cycles, 2000))), ZERO),
-        AtMost(
-            "2(C − 2)/3 ≤ average regret of Adam", Enclosure.exact(2 * (game.C - 2) / 3), Enclosure.equal(regret[-1])
+        Identity(
+            f"S_{LONG}, attained",
+            Enclosure.equal(reached),
+            Enclosure.equal(rule.longest_step(LONG)),
         ),
-        Rate("average regret of AMSGrad", 0.5, slope, tuple(map(float, at + 1)), tuple(other[at]), slack=0.15),
+        Identity(
+            "largest |θ_k + αk| under a constant gradient, k ≤ 25", Enclosure.exact(off), ZERO
+        ),
+        Identity(
+            "θ₂ + 9/95 after the gradients 1, −1", Enclosure.exact(there[2] + Fraction(9, 95)), ZERO
+        ),
+        Identity(
+            "cycles that do not end with Adam at +1",
+            Enclosure.exact(game.cycles_away(min(cycles, 2000))),
+            ZERO,
+        ),
+        AtMost(
+            "2(C − 2)/3 ≤ average regret of Adam",
+            Enclosure.exact(2 * (game.C - 2) / 3),
+            Enclosure.equal(regret[-1]),
+        ),
+        Rate(
+            "average regret of AMSGrad",
+            0.5,
+            slope,
+            tuple(map(float, at + 1)),
+            tuple(other[at]),
+            slack=0.15,
+        ),
     )
     numbers = {
         "θ₁ after 1, −1": Enclosure.exact(there[1]),

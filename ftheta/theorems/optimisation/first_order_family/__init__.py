@@ -47,11 +47,17 @@ from ftheta.training.methods import (
 )
 from ftheta.training.rates import accelerated_bound, descent_bound, largest_ratio
 from ftheta.training.rounding import enclosed_excess, first_beyond, value_errors
-from ftheta.training.worst_cases import heavy_ball_radius, huber_width, slowest_descent, slowest_line_search
+from ftheta.training.worst_cases import (
+    heavy_ball_radius,
+    huber_width,
+    slowest_descent,
+    slowest_line_search,
+)
 
 from .hardest import Hardest
 
-GPT1 = (40_478 + 512) * 768 + 12 * (12 * 768**2 + 13 * 768)  # embeddings of tokens and places, twelve blocks
+# embeddings of tokens and places, twelve blocks
+GPT1 = (40_478 + 512) * 768 + 12 * (12 * 768**2 + 13 * 768)
 LONG = 60  # steps of the heavy ball whose error is compared with its formula
 FEW = 30  # steps of a run that is taken again in intervals
 
@@ -59,23 +65,36 @@ FEW = 30  # steps of a run that is taken again in intervals
 def power_law(
     rng: np.random.Generator,
     *,
-    smoothness: Annotated[float, Knob(0.1, 10, "largest curvature", "L", log=True, least=1e-6, most=1e6)] = 3.0,
-    radius: Annotated[float, Knob(0.1, 10, "distance from the start to θ*", "R", log=True, least=1e-6, most=1e6)] = 2.0,
+    smoothness: Annotated[
+        float, Knob(0.1, 10, "largest curvature", "L", log=True, least=1e-6, most=1e6)
+    ] = 3.0,
+    radius: Annotated[
+        float, Knob(0.1, 10, "distance from the start to θ*", "R", log=True, least=1e-6, most=1e6)
+    ] = 2.0,
 ) -> Training:
     modes = smoothness / np.arange(1, 41) ** 2.0
     start = radius * np.ones(40) / np.sqrt(40)
-    return Training.quadratic("quadratic with curvatures L/i², i ≤ 40", np.diag(modes), start, smoothness=smoothness)
+    return Training.quadratic(
+        "quadratic with curvatures L/i², i ≤ 40", np.diag(modes), start, smoothness=smoothness
+    )
 
 
 def claims_to_be_smoother(rng: np.random.Generator) -> Training:
     return Training.quadratic(
-        "quadratic that claims L four times too small", np.diag([1.0, 40.0]), np.ones(2), smoothness=10.0
+        "quadratic that claims L four times too small",
+        np.diag([1.0, 40.0]),
+        np.ones(2),
+        smoothness=10.0,
     )
 
 
-@hypothesis(r"$\tau=h/L$ with $0<h\le1$", remedy="take a smaller step", name="a step of at most 1/L")
+@hypothesis(
+    r"$\tau=h/L$ with $0<h\le1$", remedy="take a smaller step", name="a step of at most 1/L"
+)
 def step_at_most_one(subject: Training | Network, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"h = {step:g}", "a comparison of knobs", Enclosure.equal(step))
+    return Finding.decide(
+        0 < step <= 1, f"h = {step:g}", "a comparison of knobs", Enclosure.equal(step)
+    )
 
 
 @theorem(
@@ -100,9 +119,12 @@ def first_order_family(
     *,
     steps: Annotated[int, Knob(1, 1000, "number of steps", "k", log=True, most=3000)] = 100,
     step: Annotated[
-        float, Knob(0.05, 1.0, "step of gradient descent as a fraction of 1/L", "h", least=1e-6, most=4)
+        float,
+        Knob(0.05, 1.0, "step of gradient descent as a fraction of 1/L", "h", least=1e-6, most=4),
     ] = 1.0,
-    kappa: Annotated[float, Knob(1, 1e4, "condition number of the heavy ball's quadratic", "κ", log=True)] = 100.0,
+    kappa: Annotated[
+        float, Knob(1, 1e4, "condition number of the heavy ball's quadratic", "κ", log=True)
+    ] = 100.0,
 ) -> Evidence:
     r"""$\theta_{k+1}=T(\theta_k,\nabla F(\theta_k),\dots)$ on a convex $L$-smooth $F$, $R=\|\theta_0-\theta^*\|$, obeys
     $$F(\theta_k)-F^*\le\frac{LR^2}{4kh+2}\ \text{(gradient descent, }\tau=\tfrac hL\text{)},\qquad
@@ -116,7 +138,10 @@ def first_order_family(
     R = float(np.linalg.norm(run.start - optimum))
     least = float(run.objective(optimum))
     k = np.arange(steps + 1)
-    bounds = {"GD: LR²/(4kh+2)": descent_bound(L, R, k, step), "Nesterov: 2LR²/(k+1)²": accelerated_bound(L, R, k)}
+    bounds = {
+        "GD: LR²/(4kh+2)": descent_bound(L, R, k, step),
+        "Nesterov: 2LR²/(k+1)²": accelerated_bound(L, R, k),
+    }
     paths = [descend(method, run.objective, run.start, steps) for method in _runners(mu, L, step)]
     charts = [draw_excess("rates race", paths, bounds, least)]
     if isinstance(subject, Network):
@@ -159,7 +184,12 @@ def _claims(
     size = abs(float(paths[0].values[0]) - least)
     least_error = value_errors(objective, optimum[None], np.array([least]))
     ratios = [
-        largest_ratio(path.values - least, bound, size, value_errors(objective, path.points, path.values) + least_error)
+        largest_ratio(
+            path.values - least,
+            bound,
+            size,
+            value_errors(objective, path.points, path.values) + least_error,
+        )
         for path, bound in zip((paths[0], paths[2]), bounds)
     ]
     descent = AtMost(
@@ -168,12 +198,19 @@ def _claims(
         Enclosure.exact(1),
         witness=_descent_witness(objective, start, optimum, paths[0].values - least, L, step),
     )
-    nesterov = AtMost("max over k of (F_k − F*) / (2LR²/(k+1)²), Nesterov", ratios[1], Enclosure.exact(1))
+    nesterov = AtMost(
+        "max over k of (F_k − F*) / (2LR²/(k+1)²), Nesterov", ratios[1], Enclosure.exact(1)
+    )
     return descent, nesterov
 
 
 def _descent_witness(
-    objective: Callable[[Any], Any], start: np.ndarray, optimum: np.ndarray, excess: np.ndarray, L: float, step: float
+    objective: Callable[[Any], Any],
+    start: np.ndarray,
+    optimum: np.ndarray,
+    excess: np.ndarray,
+    L: float,
+    step: float,
 ) -> Witness | None:
     """The first steps that lead beyond the bound of gradient descent, taken again in intervals."""
     radius = float(np.linalg.norm(start - optimum))
@@ -186,7 +223,12 @@ def _descent_witness(
         return L * jnp.sum((start - optimum) ** 2) / (fourfold * step + 2)
 
     left = enclosed_excess(objective, start, optimum, step / L, k)
-    return Witness({"k": float(k)}, left, enclose_number(bound, start, optimum, L, step), "all steps in intervals")
+    return Witness(
+        {"k": float(k)},
+        left,
+        enclose_number(bound, start, optimum, L, step),
+        "all steps in intervals",
+    )
 
 
 def _race_optimisers(name: str, whole: Landscape, steps: int) -> Curves:
@@ -210,7 +252,9 @@ def _tabulate_memory(parameters: int) -> Table:
     rows = [(m.name, count_memory(m, parameters), count_memory(m, GPT1)) for m in methods]
     rows.append(("Newton (the Hessian)", parameters**2, GPT1**2))
     return Table(
-        "numbers kept beside θ", ("method", f"here (p = {parameters:,})", f"GPT-1 (p = {GPT1:,})"), tuple(rows)
+        "numbers kept beside θ",
+        ("method", f"here (p = {parameters:,})", f"GPT-1 (p = {GPT1:,})"),
+        tuple(rows),
     )
 
 
@@ -223,7 +267,9 @@ def count_memory(method: Method, parameters: int) -> int:
 # -- examples: the functions on which the rates are attained ------------------------------------------------
 
 
-def _descend_huber(smoothness: float, radius: float, steps: int, step: float) -> tuple[Fraction, Fraction]:
+def _descend_huber(
+    smoothness: float, radius: float, steps: int, step: float
+) -> tuple[Fraction, Fraction]:
     """What gradient descent reaches on its worst function, and what the bound allows, in rational arithmetic."""
     L, R, h = (Fraction(f"{v:.12g}") for v in (smoothness, radius, step))
     return slowest_descent(L, R, steps, h)
@@ -240,9 +286,15 @@ def _examples(L: float, R: float, steps: int, step: float, kappa: float) -> Exam
     paths = _race_on_hardest(hardest)
     claims = (
         Identity(
-            f"(F_k − F*) − LR²/(4kh+2), GD on its Huber function {where}", Enclosure.exact(reached - allowed), zero
+            f"(F_k − F*) − LR²/(4kh+2), GD on its Huber function {where}",
+            Enclosure.exact(reached - allowed),
+            zero,
         ),
-        Identity("(F₅/F₀) − ((κ−1)/(κ+1))¹⁰, line search from (κ, 1)", Enclosure.exact(searched - kantorovich), zero),
+        Identity(
+            "(F₅/F₀) − ((κ−1)/(κ+1))¹⁰, line search from (κ, 1)",
+            Enclosure.exact(searched - kantorovich),
+            zero,
+        ),
         Identity(
             "spectral radius of the heavy ball = (√κ−1)/(√κ+1)",
             heavy_ball_radius(kappa),
@@ -266,7 +318,9 @@ def _race_on_hardest(hardest: Hardest) -> list[Path]:
     tau = 1 / hardest.smoothness
     methods = [steepest(tau), heavy_ball(tau, 0.9), accelerated_gradient(tau)]
     start = np.zeros(hardest.dimension)
-    return [walk(method, hardest.value, hardest.gradient, start, hardest.steps) for method in methods]
+    return [
+        walk(method, hardest.value, hardest.gradient, start, hardest.steps) for method in methods
+    ]
 
 
 def _claim_floor(hardest: Hardest, paths: list[Path]) -> AtMost:
@@ -280,8 +334,13 @@ def _draw_hardest(hardest: Hardest, paths: list[Path]) -> Curves:
     L = hardest.smoothness
     R = hardest.radius
     k = np.arange(hardest.steps + 1)
-    bounds = {"GD: LR²/(4k+2)": descent_bound(L, R, k), "Nesterov: 2LR²/(k+1)²": accelerated_bound(L, R, k)}
-    figure = draw_excess(f"the hardest quadratic for {hardest.steps} steps", paths, bounds, hardest.least)
+    bounds = {
+        "GD: LR²/(4k+2)": descent_bound(L, R, k),
+        "Nesterov: 2LR²/(k+1)²": accelerated_bound(L, R, k),
+    }
+    figure = draw_excess(
+        f"the hardest quadratic for {hardest.steps} steps", paths, bounds, hardest.least
+    )
     floor = Series("no method below", k[1:], hardest.floor(k)[1:], "reference")
     return Curves(figure.title, figure.x, figure.y, (*figure.series, floor))
 
@@ -292,7 +351,9 @@ def _claim_heavy_ball_error(kappa: float, k: int = LONG) -> Identity:
     s = kappa**0.5
     q = (s - 1) / (s + 1)
     tau = 4 / (s + 1) ** 2
-    error = walk(tuned_heavy_ball(1.0, kappa), lambda x: 0.0, lambda x: x, np.ones(1), k).points[-1][0]
+    error = walk(tuned_heavy_ball(1.0, kappa), lambda x: 0.0, lambda x: x, np.ones(1), k).points[
+        -1
+    ][0]
     formula = (1 + ((1 - tau) / q - 1) * k) * q**k if q > 0 else 0.0
     what = f"error of the slowest mode after {k} steps of the heavy ball"
     return Identity(what, Enclosure.equal(float(error)), Enclosure.equal(formula))
@@ -304,8 +365,21 @@ def _draw_huber(L: float, radius: float, steps: int, step: float) -> Curves:
     series = [Series("bound LR²/(4kh+2)", k, descent_bound(L, radius, k, step), "bound")]
     for count in sorted({max(1, steps // 8), max(1, steps // 3), steps}):
         w = huber_width(radius, count, step)
-        value = lambda x, w=w: float(np.sum(np.where(abs(x) <= w, L * x**2 / 2, L * w * (abs(x) - w / 2))))
-        path = walk(steepest(step / L), value, lambda x, w=w: L * np.clip(x, -w, w), np.array([radius]), steps)
+        value = lambda x, w=w: float(
+            np.sum(np.where(abs(x) <= w, L * x**2 / 2, L * w * (abs(x) - w / 2)))
+        )
+        path = walk(
+            steepest(step / L),
+            value,
+            lambda x, w=w: L * np.clip(x, -w, w),
+            np.array([radius]),
+            steps,
+        )
         shown = path.values > 1e-12 * path.values[0]
         series.append(Series(f"worst for {count} steps", k[shown], path.values[shown]))
-    return Curves("gradient descent touches its bound", Axis("step k"), Axis("F(θ_k) − F*", "log"), tuple(series))
+    return Curves(
+        "gradient descent touches its bound",
+        Axis("step k"),
+        Axis("F(θ_k) − F*", "log"),
+        tuple(series),
+    )

@@ -36,7 +36,11 @@ class Hardest:
         return self.smoothness / 4 * (middle / 2 - self.pull * float(x[0]))
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        return self.smoothness / 4 * (np.convolve(x, [-1.0, 2.0, -1.0], "same") - self.pull * (np.arange(len(x)) == 0))
+        return (
+            self.smoothness
+            / 4
+            * (np.convolve(x, [-1.0, 2.0, -1.0], "same") - self.pull * (np.arange(len(x)) == 0))
+        )
 
     @property
     def least(self) -> float:

@@ -39,9 +39,15 @@ def example(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which function", symbol="F", choices=KINDS)] = "quadratic",
-    kappa: Annotated[float, Knob(1, 1000, "condition number of the quadratic", "κ", log=True, most=1e6)] = 10.0,
-    dimension: Annotated[int, Knob(1, 20, "number of coordinates; of the inputs of the network", "d", most=100)] = 2,
-    ball: Annotated[float, Knob(0.1, 10, "norm of the network's parameters, at most", "R", log=True, most=100)] = 2.0,
+    kappa: Annotated[
+        float, Knob(1, 1000, "condition number of the quadratic", "κ", log=True, most=1e6)
+    ] = 10.0,
+    dimension: Annotated[
+        int, Knob(1, 20, "number of coordinates; of the inputs of the network", "d", most=100)
+    ] = 2,
+    ball: Annotated[
+        float, Knob(0.1, 10, "norm of the network's parameters, at most", "R", log=True, most=100)
+    ] = 2.0,
 ) -> Training:
     start = np.full(dimension, 0.5)
     if kind == "quadratic":
@@ -53,12 +59,20 @@ def example(
         return Training("½ tanh² θ", half_tanh_squared, start, np.zeros(dimension), lo.lo, hi.hi)
     if kind == KINDS[3]:
         F, start = tanh_network(rng, dimension, ball)
-        return Training(f"tanh network on ‖θ‖ ≤ {ball:g}", F, start, mu=F.constants[2], smoothness=F.constants[1])
+        return Training(
+            f"tanh network on ‖θ‖ ≤ {ball:g}",
+            F,
+            start,
+            mu=F.constants[2],
+            smoothness=F.constants[1],
+        )
     F, mu, L = ridge_logistic(rng, dimension)
     return Training("ridge logistic regression", F, start, mu=mu, smoothness=L)
 
 
-def tanh_network(rng: np.random.Generator, dimension: int, radius: float) -> tuple[NetworkOnBall, np.ndarray]:
+def tanh_network(
+    rng: np.random.Generator, dimension: int, radius: float
+) -> tuple[NetworkOnBall, np.ndarray]:
     """Three hidden units on random data, and parameters half-way from the centre of the ball."""
     x = rng.normal(size=(20, dimension)) / dimension**0.5
     F = NetworkOnBall((dimension, 3, 1), "tanh", x, np.sin(x[:, :1]), radius)
@@ -66,7 +80,9 @@ def tanh_network(rng: np.random.Generator, dimension: int, radius: float) -> tup
     return F, start * radius / (2 * np.linalg.norm(start))
 
 
-def ridge_logistic(rng: np.random.Generator, dimension: int, ridge: float = 0.05) -> tuple[Any, float, float]:
+def ridge_logistic(
+    rng: np.random.Generator, dimension: int, ridge: float = 0.05
+) -> tuple[Any, float, float]:
     """Logistic regression on 40 random rows: the function, μ and L."""
     x = rng.normal(size=(40, dimension))
     y = rng.choice([-1.0, 1.0], 40)
@@ -76,12 +92,16 @@ def ridge_logistic(rng: np.random.Generator, dimension: int, ridge: float = 0.05
 
 def too_smooth(rng: np.random.Generator) -> Training:
     H = np.diag([1.0, 40.0])
-    return Training.quadratic("quadratic that claims L four times too small", H, np.ones(2), mu=1.0, smoothness=10.0)
+    return Training.quadratic(
+        "quadratic that claims L four times too small", H, np.ones(2), mu=1.0, smoothness=10.0
+    )
 
 
 def constants_of(run: Training) -> tuple[float, float]:
     lo, hi = curvature_of(run)
-    return (lo.lo if run.mu is None else run.mu), (hi.hi if run.smoothness is None else run.smoothness)
+    return (lo.lo if run.mu is None else run.mu), (
+        hi.hi if run.smoothness is None else run.smoothness
+    )
 
 
 @hypothesis(
@@ -92,7 +112,11 @@ def constants_of(run: Training) -> tuple[float, float]:
 def between_curvatures(subject: Training | Network) -> Finding:
     if isinstance(subject, Network):
         fits = natural_objective(subject) is not None
-        return Finding.sampled("measured along one run") if fits else Finding.failed("there are no labels that fit")
+        return (
+            Finding.sampled("measured along one run")
+            if fits
+            else Finding.failed("there are no labels that fit")
+        )
     (lo, hi) = curvature_of(subject)
     (mu, L) = constants_of(subject)
     note = f"curvature met in [{lo.lo:.6g}, {hi.hi:.6g}], claimed [{mu:.6g}, {L:.6g}]"
@@ -113,7 +137,8 @@ def between_curvatures(subject: Training | Network) -> Finding:
     assumes=(between_curvatures, as_stated),
     on=example,
     breaks_on=too_smooth,
-    presets={"textbook": {}, "not convex": {"kind": KINDS[1], "dimension": 1}} | {k: {"kind": k} for k in KINDS[2:]},
+    presets={"textbook": {}, "not convex": {"kind": KINDS[1], "dimension": 1}}
+    | {k: {"kind": k} for k in KINDS[2:]},
     unbreakable="the built-in constants are closed formulas; the negative control claims a wrong one",
 )
 def function_classes(
@@ -121,7 +146,9 @@ def function_classes(
     rng: np.random.Generator,
     *,
     pairs: Annotated[int, Knob(16, 4096, "pairs of points tried", "n", log=True, most=65536)] = 512,
-    radius: Annotated[float, Knob(0.1, 10, "how far the points lie from the start", "r", log=True, most=1e3)] = 2.0,
+    radius: Annotated[
+        float, Knob(0.1, 10, "how far the points lie from the start", "r", log=True, most=1e3)
+    ] = 2.0,
 ) -> Evidence:
     r"""For $F\in C^2$, $\mu I\preceq\nabla^2F\preceq LI$ iff for all $x,y$
     $$\tfrac\mu2\|y-x\|^2\le F(y)-F(x)-\langle\nabla F(x),y-x\rangle\le\tfrac L2\|y-x\|^2;$$
@@ -176,14 +203,18 @@ def _enclose_seen(value: float, samples: int) -> Enclosure:
 def _claim_lipschitz(F: NetworkOnBall, slopes: np.ndarray) -> AtMost:
     """The gradients that were met, rows of `slopes`, beside M."""
     met = Enclosure.at_least(float(np.linalg.norm(slopes, axis=1).max()), samples=len(slopes))
-    return AtMost(f"M-Lipschitz on ‖θ‖ ≤ {F.radius:g}: ‖∇F‖ ≤ M", met, Enclosure.equal(F.constants[0]))
+    return AtMost(
+        f"M-Lipschitz on ‖θ‖ ≤ {F.radius:g}: ‖∇F‖ ≤ M", met, Enclosure.equal(F.constants[0])
+    )
 
 
 def _draw_envelopes(
     F: Callable[[Any], Any], at: np.ndarray, along: np.ndarray, mu: float, L: float, reach: float
 ) -> Curves:
     """A section of F with the parabolas of curvature L above and μ below that touch it at a point."""
-    reach = min(reach, F.radius - float(np.linalg.norm(at))) if isinstance(F, NetworkOnBall) else reach
+    reach = (
+        min(reach, F.radius - float(np.linalg.norm(at))) if isinstance(F, NetworkOnBall) else reach
+    )
     t = np.linspace(-reach, reach, 161)
     unit = along / np.linalg.norm(along)
     section = np.asarray(call_compiled(jax.vmap(lambda s: F(at + s * unit)), t))
@@ -196,7 +227,9 @@ def _draw_envelopes(
         Series("lower parabola, μ", t, tangent + mu / 2 * t**2, "bound"),
         Series("tangent", t, tangent, "reference"),
     )
-    return Curves("quadratic envelopes on a section", Axis("distance from the point"), Axis("F"), series)
+    return Curves(
+        "quadratic envelopes on a section", Axis("distance from the point"), Axis("F"), series
+    )
 
 
 # -- the loss of a network along its training ---------------------------------------------------------------
@@ -206,18 +239,39 @@ def _measure_training(objective: Objective, rng: np.random.Generator, steps: int
     r"""The constants of a loss along a descent: its gradient's steepness between looks, and $\|\nabla^2\|$ at them."""
     ends = extremes(objective.hessian(), 1, "both", tol=1e-3, rng=rng)
     run = along_training(objective, "gd", step=1 / max(ends.range[1], 1e-300), steps=steps, looks=7)
-    norms = [extremes(objective.hessian(row), 1, "both", tol=1e-3, rng=rng).range for row in run.rows]
+    norms = [
+        extremes(objective.hessian(row), 1, "both", tol=1e-3, rng=rng).range for row in run.rows
+    ]
     largest = max(max(map(abs, r)) for r in norms)
     least = min(r[0] for r in norms)
     n = len(run.at)
     steep = Enclosure.measured(float(run.lipschitz.max()), samples=n)
-    slopes = Series("gradient Lipschitz between looks", run.at[1:], run.lipschitz, "measured", "points")
+    slopes = Series(
+        "gradient Lipschitz between looks", run.at[1:], run.lipschitz, "measured", "points"
+    )
     tops = Series("largest |eigenvalue|", run.at, [max(map(abs, r)) for r in norms], "other")
     lows = Series("lowest curvature", run.at, [r[0] for r in norms], "other")
     return Evidence(
-        (AtMost("steepness of ∇F between looks, against max|λ|", steep, Enclosure.at_least(largest, samples=n)),),
-        (Curves("curvature along the training", Axis("step k"), Axis("eigenvalue", "symlog"), (tops, slopes, lows)),),
-        {"L is at least": largest, "μ is at most": least, "M is at least": float(run.gradient.max())},
+        (
+            AtMost(
+                "steepness of ∇F between looks, against max|λ|",
+                steep,
+                Enclosure.at_least(largest, samples=n),
+            ),
+        ),
+        (
+            Curves(
+                "curvature along the training",
+                Axis("step k"),
+                Axis("eigenvalue", "symlog"),
+                (tops, slopes, lows),
+            ),
+        ),
+        {
+            "L is at least": largest,
+            "μ is at most": least,
+            "M is at least": float(run.gradient.max()),
+        },
         summary=f"along {run.at[-1]} steps the curvature lies in [{least:.4g}, {largest:.4g}]: L ≥ {largest:.4g}, "
         + ("not convex" if least < 0 else "no negative curvature met"),
     )

@@ -23,7 +23,9 @@ class Pairs:
     slopes: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def draw(cls, F: Callable[[Any], Any], centre: np.ndarray, radius: float, n: int, rng: Any) -> "Pairs":
+    def draw(
+        cls, F: Callable[[Any], Any], centre: np.ndarray, radius: float, n: int, rng: Any
+    ) -> "Pairs":
         """Pairs around the centre at all distances up to the radius; those of a function on a ball stay in it."""
         d = centre.size
         inside = (lambda v: into_ball(v, F.radius)) if isinstance(F, NetworkOnBall) else lambda v: v
@@ -68,7 +70,10 @@ class Pairs:
         linear = a + (g * step).sum(1)
         found = {
             "L-smooth: ‖∇F(y) − ∇F(x)‖ ≤ L‖y − x‖": (bent**0.5, L * square**0.5),
-            "descent lemma: F(y) ≤ F(x) + ⟨∇F(x), y − x⟩ + L/2‖y − x‖²": (b, linear + L / 2 * square),
+            "descent lemma: F(y) ≤ F(x) + ⟨∇F(x), y − x⟩ + L/2‖y − x‖²": (
+                b,
+                linear + L / 2 * square,
+            ),
             "μ-convex: F(x) + ⟨∇F(x), y − x⟩ + μ/2‖y − x‖² ≤ F(y)": (linear + mu / 2 * square, b),
         }
         if mu >= 0:
@@ -96,7 +101,9 @@ class Pairs:
         """Falsifiers, not certificates: pairs bound L and M from below and μ from above."""
         n = len(self)
         least = float(self.monotony.min())
-        closed = {"M": Enclosure.equal(self.F.constants[0])} if isinstance(self.F, NetworkOnBall) else {}
+        closed = (
+            {"M": Enclosure.equal(self.F.constants[0])} if isinstance(self.F, NetworkOnBall) else {}
+        )
         return closed | {
             "L is at least": Enclosure.at_least(float(self.steepness.max()), samples=n),
             "μ is at most": -Enclosure.at_least(-least, samples=n),

@@ -33,11 +33,15 @@ from .steps import Quadratic, Sweep, sweep_steps
 def quadratic(
     rng: np.random.Generator,
     *,
-    kappa: Annotated[float, Knob(1, 1000, "condition number L/μ of the quadratic", "κ", log=True, most=1e6)] = 10.0,
+    kappa: Annotated[
+        float, Knob(1, 1000, "condition number L/μ of the quadratic", "κ", log=True, most=1e6)
+    ] = 10.0,
     dimension: Annotated[int, Knob(2, 100, "number of coordinates", "d", log=True, most=500)] = 2,
 ) -> Training:
     return Training.quadratic(
-        f"quadratic with κ = {kappa:g}", np.diag(np.geomspace(1, kappa, dimension)), np.ones(dimension)
+        f"quadratic with κ = {kappa:g}",
+        np.diag(np.geomspace(1, kappa, dimension)),
+        np.ones(dimension),
     )
 
 
@@ -45,7 +49,11 @@ def steeper_than_stated(rng: np.random.Generator) -> Training:
     stated = np.diag([1.0, 10.0])
     true = np.diag([1.0, 40.0])
     return Training(
-        "quadratic stated four times too flat", lambda t: t @ true @ t / 2, np.ones(2), np.zeros(2), hessian=stated
+        "quadratic stated four times too flat",
+        lambda t: t @ true @ t / 2,
+        np.ones(2),
+        np.zeros(2),
+        hessian=stated,
     )
 
 
@@ -57,7 +65,11 @@ def steeper_than_stated(rng: np.random.Generator) -> Training:
 def quadratic_objective(subject: Training | Network) -> Finding:
     if isinstance(subject, Network):
         good = natural_objective(subject) is not None
-        note = "the quadratic model of the loss at these parameters" if good else "there are no labels that fit"
+        note = (
+            "the quadratic model of the loss at these parameters"
+            if good
+            else "there are no labels that fit"
+        )
         return Finding.assumed(note) if good else Finding.failed(note)
     if subject.hessian is None or subject.optimum is None:
         return Finding.failed("no constant Hessian and optimum are known")
@@ -66,7 +78,11 @@ def quadratic_objective(subject: Training | Network) -> Finding:
     note = f"the least eigenvalue of H is {least:.4g}"
     if least <= 0:
         return Finding.failed(note)
-    return Finding.proved(note, why, basis=Basis.FLOAT) if why else Finding.assumed(f"{note}; that F is so is stated")
+    return (
+        Finding.proved(note, why, basis=Basis.FLOAT)
+        if why
+        else Finding.assumed(f"{note}; that F is so is stated")
+    )
 
 
 @theorem(
@@ -91,7 +107,9 @@ def gd_step_regimes(
     subject: Training | Network,
     rng: np.random.Generator,
     *,
-    step: Annotated[float, Knob(0.01, 2.4, "step times the largest curvature", "τL", least=1e-4, most=10)] = 1.9,
+    step: Annotated[
+        float, Knob(0.01, 2.4, "step times the largest curvature", "τL", least=1e-4, most=10)
+    ] = 1.9,
     steps: Annotated[int, Knob(1, 500, "number of gradient steps", "K", log=True, most=5000)] = 40,
 ) -> Evidence:
     r"""On a quadratic with spectrum in $[\mu,L]$ the error in the mode of $\lambda$ after $k$ steps is
@@ -152,7 +170,9 @@ def _claim_factors(q: Quadratic, tau: float, path: np.ndarray, first: Enclosure)
             witness=Witness({"K": 1.0}, first, q.step_bound(tau), how),
             atol=1e-12 * float(norms[0]),
         ),
-        AtMost("factor at 2/(μ+L), the best", _enclose_float(q.factor(q.best)), _enclose_float(factor)),
+        AtMost(
+            "factor at 2/(μ+L), the best", _enclose_float(q.factor(q.best)), _enclose_float(factor)
+        ),
     ]
     seen = q.fit_factor(tau, path)
     if seen is not None:
@@ -167,8 +187,18 @@ def _claim_line_search(q: Quadratic, steps: int) -> tuple[Claim, Claim]:
     worst = Quadratic(q.H, q.worst_start()).energy_ratios(min(steps, 30))[0]
     most = largest(q.energy_ratios(min(steps, 60)))
     return (
-        Identity("exact line search from its worst start: factor of F", _enclose_float(worst), kantorovich),
-        AtMost("exact line search: largest factor of F", _enclose_float(most), kantorovich, rtol=1e-7, atol=1e-12),
+        Identity(
+            "exact line search from its worst start: factor of F",
+            _enclose_float(worst),
+            kantorovich,
+        ),
+        AtMost(
+            "exact line search: largest factor of F",
+            _enclose_float(most),
+            kantorovich,
+            rtol=1e-7,
+            atol=1e-12,
+        ),
     )
 
 
@@ -216,7 +246,9 @@ def _draw_factor(q: Quadratic, tau: float) -> Curves:
 # -- on the loss of a network -------------------------------------------------------------------------------
 
 
-def _descend_network(objective: Objective, step: float, steps: int, rng: np.random.Generator) -> Evidence:
+def _descend_network(
+    objective: Objective, step: float, steps: int, rng: np.random.Generator
+) -> Evidence:
     r"""A sweep of learning rates, and a run at $\tau\lambda_{\max}=$ `step` followed for so many steps."""
     found = sweep_steps(objective, steps, rng)
     tau = step / found.top
@@ -253,7 +285,9 @@ def _draw_sweep(found: Sweep) -> Curves:
     seen = np.append(found.losses[shown], found.first)
     series = (
         Series("loss after the run", found.scales[shown], found.losses[shown]),
-        Series("loss at the start", [found.scales[0], found.scales[-1]], [found.first] * 2, "reference"),
+        Series(
+            "loss at the start", [found.scales[0], found.scales[-1]], [found.first] * 2, "reference"
+        ),
         Series("edge of stability", [2, 2], [float(seen.min()), float(seen.max())], "bound"),
     )
     title = "learning rates below and above the edge of stability"
@@ -264,4 +298,6 @@ def _draw_curvature(run: Trajectory) -> Curves:
     series = [Series("λ_max", run.at, np.maximum(run.top, 1e-300))]
     if run.step is not None:
         series.append(Series("2/τ", [run.at[0], run.at[-1]], [2 / run.step] * 2, "bound"))
-    return Curves("curvature along the training", Axis("step k"), Axis("eigenvalue", "log"), tuple(series))
+    return Curves(
+        "curvature along the training", Axis("step k"), Axis("eigenvalue", "log"), tuple(series)
+    )

@@ -90,7 +90,11 @@ class Quadratic:
         amplitude = np.abs(path @ vectors[:, worst])
         kept = amplitude > 1e-9 * amplitude[0]
         last = int(np.argmin(kept)) - 1 if not kept.all() else len(kept) - 1
-        return float((amplitude[last] / amplitude[0]) ** (1 / last)) if last > 0 and amplitude[0] > 0 else None
+        return (
+            float((amplitude[last] / amplitude[0]) ** (1 / last))
+            if last > 0 and amplitude[0] > 0
+            else None
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,19 @@ from typing import Annotated, Any
 import numpy as np
 
 from ftheta.estimates import worst_ratio
-from ftheta.logic import AtMost, Axis, Basis, Curves, Enclosure, Evidence, Finding, Knob, Series, hypothesis, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Basis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Finding,
+    Knob,
+    Series,
+    hypothesis,
+    theorem,
+)
 from ftheta.subjects import Training
 from ftheta.subjects.hypotheses import curvature_of, optimum_of
 from ftheta.subjects.stated import as_stated, why_quadratic
@@ -19,11 +31,15 @@ from .contraction import enclose_first_step, enclose_worst_step, lengths, sharp_
 def quadratic(
     rng: np.random.Generator,
     *,
-    kappa: Annotated[float, Knob(1, 1e4, "condition number L/μ of the quadratic", "κ", log=True, most=1e8)] = 10.0,
+    kappa: Annotated[
+        float, Knob(1, 1e4, "condition number L/μ of the quadratic", "κ", log=True, most=1e8)
+    ] = 10.0,
     dimension: Annotated[int, Knob(1, 100, "number of coordinates", "d", log=True, most=1000)] = 2,
 ) -> Training:
     eigenvalues = np.geomspace(1.0, kappa, dimension) if dimension > 1 else np.array([kappa])
-    return Training.quadratic(f"quadratic with κ = {kappa:g}", np.diag(eigenvalues), np.ones(dimension))
+    return Training.quadratic(
+        f"quadratic with κ = {kappa:g}", np.diag(eigenvalues), np.ones(dimension)
+    )
 
 
 def smoother_than_it_is(rng: np.random.Generator, *, kappa: float = 10.0) -> Training:
@@ -34,7 +50,9 @@ def smoother_than_it_is(rng: np.random.Generator, *, kappa: float = 10.0) -> Tra
 def constants(run: Training) -> tuple[float, float]:
     """The claimed (μ, L), or where none are claimed the measured ones."""
     lo, hi = curvature_of(run)
-    return (lo.middle if run.mu is None else run.mu), (hi.middle if run.smoothness is None else run.smoothness)
+    return (lo.middle if run.mu is None else run.mu), (
+        hi.middle if run.smoothness is None else run.smoothness
+    )
 
 
 @hypothesis(
@@ -53,7 +71,9 @@ def strongly_convex_and_smooth(run: Training) -> Finding:
 
 @hypothesis(r"$0<\tau\le\frac2{\mu+L}$", remedy="take a smaller step")
 def step_not_too_large(run: Training, *, step: float) -> Finding:
-    return Finding.decide(0 < step <= 1, f"τ is {step:g} of 2/(μ+L)", "knobs", Enclosure.equal(step))
+    return Finding.decide(
+        0 < step <= 1, f"τ is {step:g} of 2/(μ+L)", "knobs", Enclosure.equal(step)
+    )
 
 
 @theorem(
@@ -79,8 +99,12 @@ def gd_strongly_convex(
     run: Training,
     rng: np.random.Generator,
     *,
-    step: Annotated[float, Knob(0.01, 1.0, "step size as a fraction of 2/(μ+L)", "τ/τ*", least=1e-6, most=4.0)] = 1.0,
-    steps: Annotated[int, Knob(1, 5000, "number of gradient steps", "K", log=True, most=20_000)] = 100,
+    step: Annotated[
+        float, Knob(0.01, 1.0, "step size as a fraction of 2/(μ+L)", "τ/τ*", least=1e-6, most=4.0)
+    ] = 1.0,
+    steps: Annotated[
+        int, Knob(1, 5000, "number of gradient steps", "K", log=True, most=20_000)
+    ] = 100,
 ) -> Evidence:
     r"""If $F$ is $\mu$-strongly convex and $L$-smooth and $0<\tau\le\frac2{\mu+L}$, then
     $$\|\theta_k-\theta^*\|^2\le\gamma^k\,\|\theta_0-\theta^*\|^2,\qquad\gamma=1-\frac{2\tau\mu L}{\mu+L},$$
@@ -97,7 +121,11 @@ def gd_strongly_convex(
     curves = (Series("bound γᵏ‖θ₀ − θ*‖²", k, bound, "bound"), Series("measured", k, error))
     return Evidence(
         claims=claim_contraction(run.objective, path, optimum, doubt, gamma, (tau, mu, L)),
-        charts=(Curves("error against the bound", Axis("iteration k"), Axis("‖θ_k − θ*‖²", "log"), curves),),
+        charts=(
+            Curves(
+                "error against the bound", Axis("iteration k"), Axis("‖θ_k − θ*‖²", "log"), curves
+            ),
+        ),
         numbers={"gamma": gamma, "error at K": error[-1], "bound at K": bound[-1]},
         summary=f"after {steps} steps the squared error is {error[-1]:.4g}, the bound {bound[-1]:.4g}; γ = {gamma:.8g}",
     )
@@ -129,13 +157,25 @@ def claim_contraction(
     ratio = _square(worst_ratio(distance, root * distance[0], allowed))
     excess = distance[1:] - rounding - 2 * doubt
     steepest = _square(worst_ratio(excess, distance[:-1]))
-    first = enclose_first_step(objective, path[0], optimum, constants) if ratio > 1 and doubt == 0 else None
-    witness = enclose_worst_step(objective, path, optimum, constants) if steepest > sharp and doubt == 0 else None
+    first = (
+        enclose_first_step(objective, path[0], optimum, constants)
+        if ratio > 1 and doubt == 0
+        else None
+    )
+    witness = (
+        enclose_worst_step(objective, path, optimum, constants)
+        if steepest > sharp and doubt == 0
+        else None
+    )
     what = f"max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²), distances up to {allowed.max():.1e} of rounding"
     return (
         AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1), witness=first),
         AtMost(
-            "largest one-step factor", Enclosure.equal(steepest), Enclosure.equal(sharp), witness=witness, atol=1e-9
+            "largest one-step factor",
+            Enclosure.equal(steepest),
+            Enclosure.equal(sharp),
+            witness=witness,
+            atol=1e-9,
         ),
     )
 

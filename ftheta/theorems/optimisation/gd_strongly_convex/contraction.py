@@ -22,14 +22,20 @@ def guaranteed_factor(tau: Any, mu: Any, L: Any) -> Any:
 
 
 def enclose_first_step(
-    objective: Callable[[Any], Any], start: np.ndarray, optimum: np.ndarray, constants: tuple[float, float, float]
+    objective: Callable[[Any], Any],
+    start: np.ndarray,
+    optimum: np.ndarray,
+    constants: tuple[float, float, float],
 ) -> Witness:
     """The first step, taken again in intervals, against the factor γ."""
     return _step_again(objective, start, optimum, constants, guaranteed_factor, 0)
 
 
 def enclose_worst_step(
-    objective: Callable[[Any], Any], path: np.ndarray, optimum: np.ndarray, constants: tuple[float, float, float]
+    objective: Callable[[Any], Any],
+    path: np.ndarray,
+    optimum: np.ndarray,
+    constants: tuple[float, float, float],
 ) -> Witness:
     """The first step that exceeds the sharp factor by most, taken again in intervals."""
     distance = lengths(path - optimum)
@@ -60,7 +66,12 @@ def _step_again(
 
     left = enclose_number(after, theta, optimum, constants[0])
     right = enclose_number(bound_next, theta, optimum, *constants)
-    return Witness({"k": float(k)}, left, right, "‖θ_{k+1} − θ*‖² and its bound from θ_k, in intervals rounded outward")
+    return Witness(
+        {"k": float(k)},
+        left,
+        right,
+        "‖θ_{k+1} − θ*‖² and its bound from θ_k, in intervals rounded outward",
+    )
 
 
 def lengths(rows: np.ndarray) -> np.ndarray:

@@ -56,7 +56,9 @@ def few_rows(
         return Dataset("θ₁ + θ₂ = 2 and θ₁ + θ₂ = 3", np.ones((2, 2)), np.array([2.0, 3.0]))
     if kind == "two clouds":
         labels = np.repeat([1.0, -1.0], 15)
-        return Dataset(kind, rng.uniform(-1, 1, (30, 2)) + labels[:, None] * np.array([2.0, 1.0]), labels)
+        return Dataset(
+            kind, rng.uniform(-1, 1, (30, 2)) + labels[:, None] * np.array([2.0, 1.0]), labels
+        )
     x = rng.normal(size=(rows, max(unknowns, rows)))
     beta = np.zeros(max(unknowns, rows))
     beta[:2] = 1.5, -1.0
@@ -75,7 +77,9 @@ def rows_of(data: Dataset) -> LabelledRows:
 @hypothesis("every row has one target", remedy="give data with one label per row")
 def one_target(data: Dataset) -> Finding:
     got = "none" if data.y is None else f"{data.y[0].size}"
-    return Finding.decide(got == "1", f"{len(data):,} rows, targets per row: {got}", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        got == "1", f"{len(data):,} rows, targets per row: {got}", "counted", basis=Basis.EXACT
+    )
 
 
 @hypothesis(
@@ -89,7 +93,9 @@ def many_solutions(data: Dataset) -> Finding:
         return Finding.proved(note, "the rank in float64", basis=Basis.FLOAT)
     best = rows.margin()
     if best is None or not separates(rows.z, best.w):
-        return Finding.failed(f"{note}; {'not separable' if rows.two_classes else 'the labels are not two classes'}")
+        return Finding.failed(
+            f"{note}; {'not separable' if rows.two_classes else 'the labels are not two classes'}"
+        )
     basis = Basis.EXACT if rows.z.size <= EXACT_ENTRIES else Basis.FLOAT
     note += f"; separable with margin {best.margin.lo:.4g}"
     return Finding.proved(note, "w has positive products with all rows", best.margin, basis=basis)
@@ -100,7 +106,12 @@ def many_solutions(data: Dataset) -> Finding:
     sources=("peyre-slides", "scaman-slides", "peyre-notes", "soudry2018", "woodworth2020"),
     gist="Where many parameters fit the data, the optimiser and the architecture decide which of them training finds: "
     "minimum norm, maximum margin or sparse solutions.",
-    see_also=("overparam-gd", "double-descent", "explicit-regularisation", "open-problems-register"),
+    see_also=(
+        "overparam-gd",
+        "double-descent",
+        "explicit-regularisation",
+        "open-problems-register",
+    ),
     assumes=(one_target, many_solutions),
     on=few_rows,
     breaks_on=contradiction,
@@ -118,10 +129,15 @@ def implicit_bias(
     rng: np.random.Generator,
     *,
     start: Annotated[
-        float, Knob(-3, 3, "first coordinate of the start of least squares", "θ₀", least=-1e3, most=1e3)
+        float,
+        Knob(-3, 3, "first coordinate of the start of least squares", "θ₀", least=-1e3, most=1e3),
     ] = 0.0,
-    alpha: Annotated[float, Knob(1e-3, 3, "start of the diagonal network", "α", log=True, least=1e-3, most=10)] = 0.1,
-    steps: Annotated[int, Knob(100, 20_000, "steps of gradient descent", "K", log=True, least=1, most=100_000)] = 2000,
+    alpha: Annotated[
+        float, Knob(1e-3, 3, "start of the diagonal network", "α", log=True, least=1e-3, most=10)
+    ] = 0.1,
+    steps: Annotated[
+        int, Knob(100, 20_000, "steps of gradient descent", "K", log=True, least=1, most=100_000)
+    ] = 2000,
 ) -> Evidence:
     r"""(a) Gradient descent on $\frac12\|X\theta-y\|^2$, $\mathrm{rank}X=n$, converges to the projection of $\theta_0$
     on the solutions, $\theta_0+X^+(y-X\theta_0)$: from 0 to the minimum-norm solution. (b) On separable rows the
@@ -138,7 +154,9 @@ def measure_bias(rows: LabelledRows, start: float, alpha: float, steps: int) -> 
     """What can be said of these rows: all three parts where every target can be met, (b) where they are separable."""
     if not rows.rank:
         raise SubjectError(
-            "There is nothing to fit.", got=f"{len(rows.x)} rows of rank 0", remedy="give labelled rows that are not 0"
+            "There is nothing to fit.",
+            got=f"{len(rows.x)} rows of rank 0",
+            remedy="give labelled rows that are not 0",
         )
     claims = []
     charts = []
@@ -156,7 +174,9 @@ def measure_bias(rows: LabelledRows, start: float, alpha: float, steps: int) -> 
         claims = claims + more
         charts = [chart]
         numbers = numbers | found
-        parts.append(f"‖β‖₁ = {found['‖β‖₁ at α']:.5g} at α = {alpha:g}, least {found['least ‖β‖₁']:.5g}")
+        parts.append(
+            f"‖β‖₁ = {found['‖β‖₁ at α']:.5g} at α = {alpha:g}, least {found['least ‖β‖₁']:.5g}"
+        )
     if best is not None:
         more, chart, found = _follow_logistic(rows, best, steps)
         claims = claims + more
@@ -170,14 +190,18 @@ def measure_bias(rows: LabelledRows, start: float, alpha: float, steps: int) -> 
 # -- (a) least squares --------------------------------------------------------------------------------------
 
 
-def _descend_least_squares(rows: LabelledRows, start: np.ndarray, steps: int) -> tuple[list[Any], Numbers]:
+def _descend_least_squares(
+    rows: LabelledRows, start: np.ndarray, steps: int
+) -> tuple[list[Any], Numbers]:
     """Descent on ½‖xθ − y‖² from `start`, against the projection of the start on the solutions."""
     small = rows.x.shape[0] <= EXACT_ROWS and rows.x.shape[1] <= EXACT_COLUMNS
     exact = projection(rows.x, rows.y, start) if small else None
     if exact is not None:
         limit = np.array([float(v) for v in exact[0]])
         residual = Enclosure.exact(exact[1])
-        numbers: Numbers = {f"limit {i + 1}": Enclosure.exact(v) for i, v in enumerate(exact[0][:4])}
+        numbers: Numbers = {
+            f"limit {i + 1}": Enclosure.exact(v) for i, v in enumerate(exact[0][:4])
+        }
     else:
         limit = start + np.linalg.lstsq(rows.x, rows.y - rows.x @ start, rcond=None)[0]
         shown = unreachable_residual(rows.x, rows.y) if small else Fraction(0)
@@ -191,14 +215,25 @@ def _descend_least_squares(rows: LabelledRows, start: np.ndarray, steps: int) ->
     L = float(values[0] ** 2)
     x = rows.x
     y = rows.y
-    path = gradient_descent(lambda theta: jnp.sum((x @ theta - y) ** 2) / 2, start, 2 / (mu + L), steps)
+    path = gradient_descent(
+        lambda theta: jnp.sum((x @ theta - y) ** 2) / 2, start, 2 / (mu + L), steps
+    )
     distance, away = (float(np.linalg.norm(p - limit)) for p in (path[-1], start))
     rounding = 1e-12 * (L / mu) * max(float(np.linalg.norm(limit)), away)
     bound = ((L - mu) / (L + mu)) ** steps * away + rounding
     size = max(float(np.abs(y).max()), 1e-300)
     claims = [
-        Identity("largest |xθ* − y| at the projection of the start", residual, Enclosure.exact(0), atol=1e-9 * size),
-        AtMost("distance of gradient descent to that projection", Enclosure.equal(distance), Enclosure.equal(bound)),
+        Identity(
+            "largest |xθ* − y| at the projection of the start",
+            residual,
+            Enclosure.exact(0),
+            atol=1e-9 * size,
+        ),
+        AtMost(
+            "distance of gradient descent to that projection",
+            Enclosure.equal(distance),
+            Enclosure.equal(bound),
+        ),
     ]
     return claims, numbers | {"distance of gradient descent to the projection": distance}
 
@@ -206,22 +241,30 @@ def _descend_least_squares(rows: LabelledRows, start: np.ndarray, steps: int) ->
 # -- (b) logistic loss --------------------------------------------------------------------------------------
 
 
-def _follow_logistic(rows: LabelledRows, best: Margin, steps: int) -> tuple[list[Any], Curves, Numbers]:
+def _follow_logistic(
+    rows: LabelledRows, best: Margin, steps: int
+) -> tuple[list[Any], Curves, Numbers]:
     """Flow and descent on the logistic loss from 0, against the max-margin direction."""
     z = rows.z
     s, theta = logistic_flow(z, LATEST)
     error = direction_error(theta, best.direction)
     tau = 4 * len(z) / float(np.linalg.norm(z, 2)) ** 2
-    path = gradient_descent(lambda theta: jnp.mean(jax.nn.softplus(-z @ theta)), np.zeros(z.shape[1]), tau, steps)
+    path = gradient_descent(
+        lambda theta: jnp.mean(jax.nn.softplus(-z @ theta)), np.zeros(z.shape[1]), tau, steps
+    )
     k = np.unique(np.geomspace(1, steps, 40).astype(int))
     seen = direction_error(path[k], best.direction)
     late = (s >= LATEST / 20) & (error > 1e-9)
     gap = Enclosure.exact(best.margin.hi) - Enclosure.exact(best.margin.lo)
-    claims: list[Any] = [AtMost("margin allowed − margin attained", gap, Enclosure.exact(1e-7 * best.margin.hi))]
+    claims: list[Any] = [
+        AtMost("margin allowed − margin attained", gap, Enclosure.exact(1e-7 * best.margin.hi))
+    ]
     if late.sum() > 2:
         slope = fit_rate(s[late], error[late])
         scales, errors = (tuple(a[late].tolist()) for a in (s, error))
-        claims.append(Rate("distance to the max-margin direction, in ln t", 1.0, slope, scales, errors))
+        claims.append(
+            Rate("distance to the max-margin direction, in ln t", 1.0, slope, scales, errors)
+        )
     values = tuple(Enclosure.equal(float(v)) for v in error)
     claims.append(Converges("‖θ/‖θ‖ − ŵ/‖ŵ‖‖", Enclosure.exact(0), values, tuple(s.tolist()), 0.02))
     after = float(seen[-1])
@@ -237,7 +280,9 @@ def _draw_direction(s: np.ndarray, error: np.ndarray, ln_t: np.ndarray, seen: np
         Series("gradient descent", ln_t, seen, "other", "points"),
     )
     title = "the direction on separable rows turns to the largest margin"
-    return Curves(title, Axis("ln t", "log"), Axis("distance to the max-margin direction", "log"), series)
+    return Curves(
+        title, Axis("ln t", "log"), Axis("distance to the max-margin direction", "log"), series
+    )
 
 
 # -- (c) the diagonal network -------------------------------------------------------------------------------
@@ -252,31 +297,57 @@ def _train_diagonal(rows: LabelledRows, alpha: float) -> tuple[list[Any], Curves
     sparse = program.least_sum()
     round_ = program.least_norm()
     size = max(float(np.linalg.norm(own)), 1e-300)
-    off = Enclosure() if trained is None else Enclosure.equal(float(np.linalg.norm(trained - own)) / size)
+    off = (
+        Enclosure()
+        if trained is None
+        else Enclosure.equal(float(np.linalg.norm(trained - own)) / size)
+    )
     sums = tuple(Enclosure.equal(float(v)) for v in np.abs(path).sum(axis=1)[::-1])
     ends = tuple(Enclosure.equal(float(np.linalg.norm(b - round_))) for b in path)
     least = float(np.abs(sparse).sum())
     claims = [
-        Identity("distance of the trained β to the convex program, relative", off, Enclosure.exact(0), atol=1e-6),
+        Identity(
+            "distance of the trained β to the convex program, relative",
+            off,
+            Enclosure.exact(0),
+            atol=1e-6,
+        ),
         AtMost("‖β‖₁ of linear programming ≤ ‖β‖₁", Enclosure.equal(least), sums[-1], rtol=1e-7),
-        Converges("‖β‖₁ as α → 0", Enclosure.equal(least), sums, tuple((1 / ALPHAS[::-1]).tolist()), 0.05 * least),
-        Converges("‖β − β₂‖ as α → ∞", Enclosure.exact(0), ends, tuple(ALPHAS.tolist()), 1e-3 * size),
+        Converges(
+            "‖β‖₁ as α → 0",
+            Enclosure.equal(least),
+            sums,
+            tuple((1 / ALPHAS[::-1]).tolist()),
+            0.05 * least,
+        ),
+        Converges(
+            "‖β − β₂‖ as α → ∞", Enclosure.exact(0), ends, tuple(ALPHAS.tolist()), 1e-3 * size
+        ),
     ]
     numbers: Numbers = {f"β {i + 1}": float(v) for i, v in enumerate(own[:4])}
     numbers |= {"least ‖β‖₁": least, "‖β‖₁ at α": float(np.abs(own).sum())}
     return claims, _draw_solutions(program, path, sparse, round_), numbers
 
 
-def _draw_solutions(program: Program, path: np.ndarray, sparse: np.ndarray, least: np.ndarray) -> Curves:
+def _draw_solutions(
+    program: Program, path: np.ndarray, sparse: np.ndarray, least: np.ndarray
+) -> Curves:
     shown = np.sort(np.argsort(np.abs(sparse) + np.abs(least))[::-1][:SHOWN])
     few = ALPHAS[::8]
     trained = [program.train(float(a)) for a in few]
     pairs = [(a, float(b[i])) for a, b in zip(few, trained) if b is not None for i in shown]
-    edge = [(ALPHAS[0] / 2, float(sparse[i])) for i in shown] + [(2 * ALPHAS[-1], float(least[i])) for i in shown]
+    edge = [(ALPHAS[0] / 2, float(sparse[i])) for i in shown] + [
+        (2 * ALPHAS[-1], float(least[i])) for i in shown
+    ]
     lines = tuple(Series(f"β{i + 1}", ALPHAS, path[:, i], "other") for i in shown)
     series = (
         *lines,
         Series("trained", [a for a, _ in pairs], [b for _, b in pairs], "reference", "points"),
         Series("ℓ₁ left, ℓ₂ right", [a for a, _ in edge], [b for _, b in edge], "bound", "points"),
     )
-    return Curves("solutions found by β = u² − v² from u = v = α", Axis("α", "log"), Axis("coordinates β_i"), series)
+    return Curves(
+        "solutions found by β = u² − v² from u = v = α",
+        Axis("α", "log"),
+        Axis("coordinates β_i"),
+        series,
+    )

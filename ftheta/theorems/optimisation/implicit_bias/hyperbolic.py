@@ -61,7 +61,8 @@ class Program:
             if np.linalg.norm(slope) <= SOLVED * size:
                 break
             H = (X * (scale * np.cosh(s))) @ X.T
-            H += 1e-15 * np.trace(H) * np.eye(len(y))  # the weights may span many orders of magnitude
+            # the weights may span many orders of magnitude
+            H += 1e-15 * np.trace(H) * np.eye(len(y))
             step = -np.linalg.solve(H, slope)
             t = 1.0
             now = dual(nu)
@@ -71,7 +72,9 @@ class Program:
         return scale * np.sinh(X.T @ nu)
 
     def residual(self, beta: np.ndarray) -> float:
-        return float(np.linalg.norm(self.X @ beta - self.y)) / max(float(np.linalg.norm(self.y)), 1e-300)
+        return float(np.linalg.norm(self.X @ beta - self.y)) / max(
+            float(np.linalg.norm(self.y)), 1e-300
+        )
 
     def least_norm(self) -> np.ndarray:
         """The solution of least ℓ₂ norm."""
@@ -80,7 +83,9 @@ class Program:
     def least_sum(self) -> np.ndarray:
         """A solution of least ℓ₁ norm, by linear programming."""
         d = self.X.shape[1]
-        found = linprog(np.ones(2 * d), A_eq=np.hstack([self.X, -self.X]), b_eq=self.y, method="highs")
+        found = linprog(
+            np.ones(2 * d), A_eq=np.hstack([self.X, -self.X]), b_eq=self.y, method="highs"
+        )
         return found.x[:d] - found.x[d:] if found.success else np.full(d, inf)
 
     def train(self, alpha: float, times: float = 60.0) -> np.ndarray | None:
@@ -105,12 +110,15 @@ class Program:
             return float(np.linalg.norm(X @ (w[:d] ** 2 - w[d:] ** 2) - y)) - 1e-10 * size
 
         residual_excess.terminal = True  # type: ignore[attr-defined]
-        slowest = float(np.linalg.svd(X, compute_uv=False)[-1]) ** 2  # of the linear problem; u and v add their size
+        # of the linear problem; u and v add their size
+        slowest = float(np.linalg.svd(X, compute_uv=False)[-1]) ** 2
         horizon = times * (1 + np.log1p(1 / alpha)) / (slowest * (alpha**2 + 1e-3))
         start = np.full(2 * d, alpha)
         method = "LSODA" if d <= SMALL else "RK45"
         try:
-            found = solve_ivp(speed, (0.0, horizon), start, method, events=residual_excess, rtol=1e-10, atol=1e-13)
+            found = solve_ivp(
+                speed, (0.0, horizon), start, method, events=residual_excess, rtol=1e-10, atol=1e-13
+            )
         except _Spent:
             return None
         return found.y[:d, -1] ** 2 - found.y[d:, -1] ** 2 if found.t_events[0].size else None

@@ -43,7 +43,9 @@ class LabelledRows:
         return max_margin(self.z) if self.two_classes or self.solvable else None
 
 
-def projection(x: np.ndarray, y: np.ndarray, start: np.ndarray) -> tuple[list[Fraction], Fraction] | None:
+def projection(
+    x: np.ndarray, y: np.ndarray, start: np.ndarray
+) -> tuple[list[Fraction], Fraction] | None:
     r"""$\theta_0+X^\top(XX^\top)^{-1}(y-X\theta_0)$ in rationals, and its largest residual; None if rows depend."""
     X, Y, T = (_matrix(a) for a in (x, y[:, None], start[:, None]))
     try:

@@ -43,7 +43,9 @@ def teacher(
     rng: np.random.Generator,
     *,
     width: Annotated[int, Knob(1, 6, "hidden neurons", "h", most=64)] = 3,
-    hidden: Annotated[str, Knob(says="activation", symbol="σ", choices=("tanh", "arctan", "relu", "sigmoid"))] = "tanh",
+    hidden: Annotated[
+        str, Knob(says="activation", symbol="σ", choices=("tanh", "arctan", "relu", "sigmoid"))
+    ] = "tanh",
     twins: Annotated[bool, Knob(says="make the first two neurons equal", symbol="w₁ = w₂")] = False,
 ) -> Network:
     first, last = random_mlp(rng, (2, max(width, 1 + twins), 1), hidden, gain=4.0, bias=0.5).layers
@@ -54,7 +56,9 @@ def teacher(
         W[1], b[1], A[:, 1] = W[0], b[0], A[:, 0]
     layers = Description((first, last))
     x = rng.normal(size=(48, 2))
-    data = Dataset("what the network says at 48 points", x, np.asarray(layers.apply(layers.params, x)))
+    data = Dataset(
+        "what the network says at 48 points", x, np.asarray(layers.apply(layers.params, x))
+    )
     return Network.described(layers, f"{hidden} network 2-{len(W)}-1").with_data(data)
 
 
@@ -62,7 +66,11 @@ def with_twins(rng: np.random.Generator) -> Network:
     return teacher(rng, twins=True)
 
 
-@hypothesis("there are data with targets that fit the network", remedy="give data with labels", name="targets")
+@hypothesis(
+    "there are data with targets that fit the network",
+    remedy="give data with labels",
+    name="targets",
+)
 def targets_known(net: Network) -> Finding:
     subject = LabelledNetwork.of(net)
     note = f"{len(subject.y):,} rows with targets, {subject.loss or 'no'} loss"
@@ -77,7 +85,11 @@ def generic_neurons(net: Network) -> Finding:
     if net.description is None or len(net.description.layers) < 2:
         return Finding.failed("no hidden layer is known")
     why = minima.coincidence(net.description)
-    return Finding.failed(why) if why else Finding.proved("all neurons differ", "compared pair by pair")
+    return (
+        Finding.failed(why)
+        if why
+        else Finding.proved("all neurons differ", "compared pair by pair")
+    )
 
 
 @theorem(
@@ -102,8 +114,12 @@ def landscape_equivalent_minima(
     net: Network,
     rng: np.random.Generator,
     *,
-    steps: Annotated[int, Knob(100, 5000, "training steps of the second network", "K", log=True, least=1)] = 1500,
-    step: Annotated[float, Knob(1e-3, 0.1, "first step of Adam", "τ", log=True, least=1e-6, most=1.0)] = 0.03,
+    steps: Annotated[
+        int, Knob(100, 5000, "training steps of the second network", "K", log=True, least=1)
+    ] = 1500,
+    step: Annotated[
+        float, Knob(1e-3, 0.1, "first step of Adam", "τ", log=True, least=1e-6, most=1.0)
+    ] = 0.03,
 ) -> Evidence:
     r"""Exchanging hidden neurons, and for odd $\sigma$ changing the signs of $(w_i,b_i,a_i)$, leaves $f_\theta$ as it
     is: a generic minimum of a tanh network of width $h$ has $h!\,2^h$ equivalent ones (other $\sigma$: $h!$ at least).
@@ -117,14 +133,23 @@ def landscape_equivalent_minima(
         return Evidence((), summary="the loss or the layers are not known", examples=_examples)
     listed = minima.listed_copies(layers)
     midpoints = minima.Midpoints.of(layers, subject.x, subject.y, subject.loss, rng)
-    claims = [*_claim_copies(layers, listed), *_claim_midpoints(midpoints, proved=listed is not None)]
-    charts: list[Chart] = [_draw_surface(minima.risk_on_plane(layers, subject.x, subject.y, subject.loss))]
+    claims = [
+        *_claim_copies(layers, listed),
+        *_claim_midpoints(midpoints, proved=listed is not None),
+    ]
+    charts: list[Chart] = [
+        _draw_surface(minima.risk_on_plane(layers, subject.x, subject.y, subject.loss))
+    ]
     numbers = {"copies": Enclosure.exact(minima.number_of_copies(layers))}
     summary = f"{_count_copies(layers)}; half-way the loss is higher for {midpoints.higher:.0%} of those tried"
     if alignment.same_kind(layers):
         between = alignment.compare_with_rival(subject, layers, rng, steps, step)
         claims.append(
-            AtMost("⟨A, B⟩ ≤ ⟨A, aligned B⟩", Enclosure.equal(between.before), Enclosure.equal(between.after))
+            AtMost(
+                "⟨A, B⟩ ≤ ⟨A, aligned B⟩",
+                Enclosure.equal(between.before),
+                Enclosure.equal(between.after),
+            )
         )
         charts.append(_draw_way(between))
         plain, aligned = between.barriers()
@@ -157,7 +182,13 @@ def _claim_midpoints(found: minima.Midpoints, proved: bool) -> tuple[Claim, ...]
     tiny = 1e-9 * max(found.highest.middle, 1e-300)
     slack = 1e-12 * max(found.highest.middle, 1.0)
     equal = Identity("largest loss of a copy", found.worst_copy, found.loss, atol=slack)
-    higher = Exists(what, {"copy": float(found.at)}, found.loss - found.highest, Enclosure.exact(-tiny), rtol=0.0)
+    higher = Exists(
+        what,
+        {"copy": float(found.at)},
+        found.loss - found.highest,
+        Enclosure.exact(-tiny),
+        rtol=0.0,
+    )
     return (higher,) if proved else (equal, higher)
 
 
@@ -171,7 +202,9 @@ def _draw_surface(values: np.ndarray) -> Heatmap:
     shown = np.log10(np.maximum(values, FLOOR * np.nanmax(values)))
     x = Axis("towards one copy (at 1)")
     y = Axis("towards another copy (at 1)")
-    return Heatmap("minima that are copies of one another", x, y, shown, (-0.5, 1.5, -0.5, 1.5), "log₁₀ loss")
+    return Heatmap(
+        "minima that are copies of one another", x, y, shown, (-0.5, 1.5, -0.5, 1.5), "log₁₀ loss"
+    )
 
 
 def _draw_way(between: alignment.Between) -> Curves:
@@ -201,9 +234,17 @@ def claim_critical_points(points: Sequence[Critical]) -> tuple[Identity, ...]:
     at_0 = inertia(scalar_hessian(Fraction(0), Fraction(0)))
     on_minima = inertia(scalar_hessian(Fraction(2), Fraction(1, 2)))
     return (
-        none("largest slope at the critical points of a linear network", max(c.slope for c in points)),
-        none("local minima that are not global", sum(c.negative == 0 and c.loss > least for c in points)),
-        none("global minima with a direction downwards", sum(c.negative > 0 and c.loss == least for c in points)),
+        none(
+            "largest slope at the critical points of a linear network", max(c.slope for c in points)
+        ),
+        none(
+            "local minima that are not global",
+            sum(c.negative == 0 and c.loss > least for c in points),
+        ),
+        none(
+            "global minima with a direction downwards",
+            sum(c.negative > 0 and c.loss == least for c in points),
+        ),
         none("signs (−, 0, +) of ½(aw − 1)² at 0 other than (1, 0, 1)", int(at_0 != (1, 0, 1))),
         none("signs on aw = 1 other than (0, 1, 1)", int(on_minima != (0, 1, 1))),
     )

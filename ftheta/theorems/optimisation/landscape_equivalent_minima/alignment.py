@@ -30,14 +30,18 @@ STARTS = 8  # random starts of the rival; the best is taken
 
 def similarity(a: Params, b: Params) -> float:
     """The inner product of all weights and biases."""
-    return float(sum((np.asarray(p) * q).sum() for one, other in zip(a, b) for p, q in zip(one, other)))
+    return float(
+        sum((np.asarray(p) * q).sum() for one, other in zip(a, b) for p, q in zip(one, other))
+    )
 
 
 def match(layers: Description, other: Params) -> Move:
     """The move that brings the neurons of `other` next to those of `layers`."""
     shapes = [W.shape for W, _ in other]
     if shapes != [W.shape for W, _ in layers.params]:
-        raise UsageError("Only networks of one architecture can be aligned.", got=f"weights {shapes}")
+        raise UsageError(
+            "Only networks of one architecture can be aligned.", got=f"weights {shapes}"
+        )
     own = layers.params
     odd = odd_layers(layers)
     move = Move.none(hidden_widths(layers))
@@ -68,13 +72,21 @@ def _assign(own: Params, other: Params, move: Move, i: int, odd: bool) -> Move:
 
 
 def train_rival(
-    layers: Description, x: np.ndarray, y: np.ndarray, loss: str, rng: np.random.Generator, steps: int, step: float
+    layers: Description,
+    x: np.ndarray,
+    y: np.ndarray,
+    loss: str,
+    rng: np.random.Generator,
+    steps: int,
+    step: float,
 ) -> Description:
     """The same architecture trained on these rows from random starts, all at once; the one of the lowest loss."""
     import optax
 
     hidden = layers.layers[0].activation
-    starts = [random_mlp(rng, layers.widths, hidden, gain=1.0, bias=0.1).params for _ in range(STARTS)]
+    starts = [
+        random_mlp(rng, layers.widths, hidden, gain=1.0, bias=0.1).params for _ in range(STARTS)
+    ]
     targets = loss_named(loss).targets(y, (layers.widths[-1],))
     schedule = optax.cosine_decay_schedule(step, steps, 0.01)  # so that the run settles
     problem = Problem(layers.apply, loss_named(loss).of, optimiser_named("adam", schedule)[1])
@@ -105,20 +117,34 @@ class Between:
     after: float
 
     @classmethod
-    def of(cls, a: Description, b: Description, x: np.ndarray, y: np.ndarray, loss: str, points: int = 25) -> "Between":
+    def of(
+        cls,
+        a: Description,
+        b: Description,
+        x: np.ndarray,
+        y: np.ndarray,
+        loss: str,
+        points: int = 25,
+    ) -> "Between":
         own = a.params
         other = b.params
         moved = match(a, other)(other)
         t = np.linspace(0.0, 1.0, points)
         with jax.enable_x64(True):
             value = risk(a, x, y, loss)
-            mix = lambda end, s: [((1 - s) * W + s * V, (1 - s) * p + s * q) for (W, p), (V, q) in zip(own, end)]
-            plain, aligned = (np.array([float(value(mix(end, s))) for s in t]) for end in (other, moved))
+            mix = lambda end, s: [
+                ((1 - s) * W + s * V, (1 - s) * p + s * q) for (W, p), (V, q) in zip(own, end)
+            ]
+            plain, aligned = (
+                np.array([float(value(mix(end, s))) for s in t]) for end in (other, moved)
+            )
         return cls(t, plain, aligned, similarity(own, other), similarity(own, moved))
 
     def barriers(self) -> tuple[float, float]:
         """The barrier on the way to B, and to B aligned."""
-        straight = [way - (1 - self.t) * way[0] - self.t * way[-1] for way in (self.plain, self.aligned)]
+        straight = [
+            way - (1 - self.t) * way[0] - self.t * way[-1] for way in (self.plain, self.aligned)
+        ]
         return float(straight[0].max()), float(straight[1].max())
 
 

@@ -49,7 +49,9 @@ def scalar_hessian(a: Fraction, w: Fraction, y: Fraction = Fraction(1)) -> Any:
     return _matrix([[w * w, mixed], [mixed, a * a]])
 
 
-def scalar_eigenvalues(a: Fraction, w: Fraction, y: Fraction = Fraction(1)) -> tuple[Enclosure, Enclosure]:
+def scalar_eigenvalues(
+    a: Fraction, w: Fraction, y: Fraction = Fraction(1)
+) -> tuple[Enclosure, Enclosure]:
     r"""The eigenvalues of the scalar network, enclosed: half the trace minus and plus the root of the discriminant."""
     trace = a * a + w * w
     mixed = 2 * a * w - y
@@ -60,7 +62,9 @@ def scalar_eigenvalues(a: Fraction, w: Fraction, y: Fraction = Fraction(1)) -> t
 def critical_points(y: Sequence[int], hidden: int) -> tuple[Critical, ...]:
     """One for every product that a critical point can compute, the lowest loss first."""
     n = len(y)
-    found = [_critical(y, hidden, kept) for r in range(hidden + 1) for kept in combinations(range(n), r)]
+    found = [
+        _critical(y, hidden, kept) for r in range(hidden + 1) for kept in combinations(range(n), r)
+    ]
     return tuple(sorted(found, key=lambda c: c.loss))
 
 
@@ -70,12 +74,18 @@ def _critical(y: Sequence[int], hidden: int, kept: tuple[int, ...]) -> Critical:
     W1 = [[y[j] if k < len(kept) and kept[k] == j else 0 for j in range(n)] for k in range(hidden)]
     W2 = [[1 if k < len(kept) and kept[k] == i else 0 for k in range(hidden)] for i in range(n)]
     left = [
-        [sum(W2[i][k] * W1[k][j] for k in range(hidden)) - (y[i] if i == j else 0) for j in range(n)] for i in range(n)
+        [
+            sum(W2[i][k] * W1[k][j] for k in range(hidden)) - (y[i] if i == j else 0)
+            for j in range(n)
+        ]
+        for i in range(n)
     ]
     slope1 = [sum(W2[i][k] * left[i][j] for i in range(n)) for k in range(hidden) for j in range(n)]
     slope2 = [sum(left[i][j] * W1[k][j] for j in range(n)) for i in range(n) for k in range(hidden)]
     loss = Fraction(sum(v * v for row in left for v in row), 2)
-    return Critical(kept, loss, Fraction(max(map(abs, slope1 + slope2))), *inertia(_hessian(W1, W2, left)))
+    return Critical(
+        kept, loss, Fraction(max(map(abs, slope1 + slope2))), *inertia(_hessian(W1, W2, left))
+    )
 
 
 def _hessian(W1: list[list[int]], W2: list[list[int]], left: list[list[int]]) -> Any:
@@ -98,4 +108,6 @@ def _hessian(W1: list[list[int]], W2: list[list[int]], left: list[list[int]]) ->
 
 
 def _matrix(rows: Sequence[Sequence[Fraction | int]]) -> Any:
-    return fmpq_mat([[fmpq(Fraction(v).numerator, Fraction(v).denominator) for v in row] for row in rows])
+    return fmpq_mat(
+        [[fmpq(Fraction(v).numerator, Fraction(v).denominator) for v in row] for row in rows]
+    )

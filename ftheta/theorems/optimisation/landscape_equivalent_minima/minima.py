@@ -140,7 +140,9 @@ def listed_copies(layers: Description) -> tuple[int, int] | None:
     if len(layers.layers) != 2 or not odd_layers(layers)[0] or number_of_copies(layers) > LISTED:
         return None
     hidden, last = layers.layers
-    weights = Description((Dense(hidden.weight, hidden.bias, "relu"), Dense(last.weight, last.bias)))
+    weights = Description(
+        (Dense(hidden.weight, hidden.bias, "relu"), Dense(last.weight, last.bias))
+    )
     made = sign_copies(exact(weights))  # it reads the neurons alone
     return len(made), len({normalise_signs(copy) for copy in made})
 
@@ -155,7 +157,9 @@ def risk(layers: Description, x: np.ndarray, y: np.ndarray, loss: str) -> Callab
 def ball_loss(layers: Description, params: Params, x: np.ndarray, y: np.ndarray) -> Any:
     """The mean squared error of a tanh network, enclosed."""
     last = len(layers.layers) - 1
-    weights = [[[*map(arb, row), arb(c)] for row, c in zip(W.tolist(), b.tolist())] for W, b in params]
+    weights = [
+        [[*map(arb, row), arb(c)] for row, c in zip(W.tolist(), b.tolist())] for W, b in params
+    ]
     total = arb(0)
     for row, target in zip(x.tolist(), y.tolist()):
         state = [arb(v) for v in row]
@@ -178,12 +182,22 @@ class Midpoints:
 
     @classmethod
     def of(
-        cls, layers: Description, x: np.ndarray, y: np.ndarray, loss: str, rng: np.random.Generator, most: int = 400
+        cls,
+        layers: Description,
+        x: np.ndarray,
+        y: np.ndarray,
+        loss: str,
+        rng: np.random.Generator,
+        most: int = 400,
     ) -> "Midpoints":
         """All copies where there are few, else random ones. The highest midpoint is enclosed in balls if there is
         room."""
         few = number_of_copies(layers) <= most
-        moves = list(islice(copies(layers), 1, None)) if few else [random_move(layers, rng) for _ in range(64)]
+        moves = (
+            list(islice(copies(layers), 1, None))
+            if few
+            else [random_move(layers, rng) for _ in range(64)]
+        )
         own = layers.params
         value = risk(layers, x, y, loss)
         made = [move(own) for move in moves] or [own]
@@ -192,7 +206,9 @@ class Midpoints:
         same = [float(value(copy)) for copy in made]
         at = int(np.argmax(halves))
         base = float(value(own))
-        smooth = all(layer.activation == "tanh" for layer in layers.layers[:-1]) and loss == "squared"
+        smooth = (
+            all(layer.activation == "tanh" for layer in layers.layers[:-1]) and loss == "squared"
+        )
         if smooth and sum(hidden_widths(layers)) * len(x) <= BALLS:
             with ctx.workprec(BITS):
                 low, high = (known(ball_loss(layers, p, x, y)) for p in (own, middle(made[at])))
@@ -218,7 +234,11 @@ def risk_on_plane(layers: Description, x: np.ndarray, y: np.ndarray, loss: str) 
 
     def at(point: Any) -> Any:
         blend = lambda a, b, c: a + point[0] * (b - a) + point[1] * (c - a)
-        return value([tuple(blend(*parts) for parts in zip(*trio)) for trio in zip(own, first, second)])
+        return value(
+            [tuple(blend(*parts) for parts in zip(*trio)) for trio in zip(own, first, second)]
+        )
 
     grid = np.stack(np.meshgrid(s, s), axis=-1).reshape(-1, 2)
-    return np.asarray(call_compiled(lambda points: jax.lax.map(at, points), grid)).reshape(len(s), len(s))
+    return np.asarray(call_compiled(lambda points: jax.lax.map(at, points), grid)).reshape(
+        len(s), len(s)
+    )

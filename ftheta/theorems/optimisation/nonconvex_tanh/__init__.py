@@ -42,7 +42,9 @@ WORK = 6e9  # multiplications of one plane, about
 def one_number(
     rng: np.random.Generator,
     *,
-    loss: Annotated[str, Knob(says="the function of one number", symbol="L", choices=("½ tanh²", CONVEX))] = "½ tanh²",
+    loss: Annotated[
+        str, Knob(says="the function of one number", symbol="L", choices=("½ tanh²", CONVEX))
+    ] = "½ tanh²",
 ) -> Training:
     f = half_tanh_squared if loss != CONVEX else lambda a: jnp.sqrt(1 + a * a) - 1
     return Training(loss, f, np.array(5.0), np.array(0.0))
@@ -92,10 +94,18 @@ def nonconvex_tanh(
     subject: Training | Network,
     rng: np.random.Generator,
     *,
-    start: Annotated[float, Knob(0.7, 6.0, "where gradient descent starts", "a₀", least=0.66, most=8.0)] = 5.0,
-    tau: Annotated[float, Knob(0.05, 1.0, "step of gradient descent", "τ", log=True, least=1e-3, most=4.0)] = 1.0,
-    reach: Annotated[float, Knob(1, 8, "how far slices go (of the weights' own size for a network)", "r")] = 6.0,
-    points: Annotated[int, Knob(21, 81, "points per side of a slice through a network", "m", least=5, most=201)] = 41,
+    start: Annotated[
+        float, Knob(0.7, 6.0, "where gradient descent starts", "a₀", least=0.66, most=8.0)
+    ] = 5.0,
+    tau: Annotated[
+        float, Knob(0.05, 1.0, "step of gradient descent", "τ", log=True, least=1e-3, most=4.0)
+    ] = 1.0,
+    reach: Annotated[
+        float, Knob(1, 8, "how far slices go (of the weights' own size for a network)", "r")
+    ] = 6.0,
+    points: Annotated[
+        int, Knob(21, 81, "points per side of a slice through a network", "m", least=5, most=201)
+    ] = 41,
 ) -> Evidence:
     r"""$\mathcal L(a)=\frac12\tanh^2a$ has $\mathcal L''=\mathrm{sech}^2a\,(1-3\tanh^2a)$, negative if and only if
     $|a|>a^*=\mathrm{artanh}\frac1{\sqrt3}=\frac12\ln(2+\sqrt3)$, with $\mathcal L(a^*)=\frac16$, $\min\mathcal L''=
@@ -108,7 +118,9 @@ def nonconvex_tanh(
         labelled = LabelledNetwork.of(subject)
         objective = labelled.objective
         risk = slices.risk_of(objective)
-        return slice_loss(rng, risk, objective.model.params, subject.name, reach / 6, points, len(labelled.x))
+        return slice_loss(
+            rng, risk, objective.model.params, subject.name, reach / 6, points, len(labelled.x)
+        )
     if subject.start.ndim:
         risk = lambda theta: subject.objective(theta.reshape(subject.start.shape))
         return slice_loss(rng, risk, subject.start, subject.name, reach / 6, points)
@@ -134,7 +146,9 @@ def _measure_well(f: Any, start: float, tau: float, reach: float) -> Evidence:
 def claim_shape() -> tuple[Identity, ...]:
     """Curvature, critical points and extremes, exactly."""
     shape = find_shape()
-    agree = lambda what, left, right: Identity(what, Enclosure.exact(left - right), Enclosure.exact(0))
+    agree = lambda what, left, right: Identity(
+        what, Enclosure.exact(left - right), Enclosure.exact(0)
+    )
     return (
         agree("coefficients of L″ − (1 − t²)(1 − 3t²) that are not 0", shape.wrong_coefficients, 0),
         agree("critical points with |t| < 1, less 1", shape.critical_points, 1),
@@ -194,7 +208,9 @@ def _draw_well(stretches: tuple[Stretch, ...]) -> Curves:
     series = (
         Series("curvature L″", a, (1 - t**2) * (1 - 3 * t**2), "reference"),
         Series("loss L", a, loss),
-        Series("concave, proved", a, np.where(proved, loss, inf), "bound"),  # infinite values are gaps
+        Series(
+            "concave, proved", a, np.where(proved, loss, inf), "bound"
+        ),  # infinite values are gaps
     )
     return Curves("½ tanh² and the sign of its curvature", Axis("a"), Axis("L(a), L″(a)"), series)
 
@@ -209,7 +225,10 @@ def _draw_escapes(start: float, tau: float) -> Curves:
         Series("steps K", [x for x, _ in needed], [k or inf for _, k in needed], mark="points"),
     )
     return Curves(
-        "how long the plateau holds gradient descent", Axis("start a₀"), Axis("steps until a_k ≤ a*", "log"), series
+        "how long the plateau holds gradient descent",
+        Axis("start a₀"),
+        Axis("steps until a_k ≤ a*", "log"),
+        series,
     )
 
 
@@ -217,7 +236,13 @@ def _draw_escapes(start: float, tau: float) -> Curves:
 
 
 def slice_loss(
-    rng: np.random.Generator, risk: slices.Risk, params: Any, name: str, reach: float, points: int, rows: int = 1
+    rng: np.random.Generator,
+    risk: slices.Risk,
+    params: Any,
+    name: str,
+    reach: float,
+    points: int,
+    rows: int = 1,
 ) -> Evidence:
     """Lines in three random directions and the plane of the first two, through these parameters."""
     start = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(params)]).astype(np.float64)
@@ -226,7 +251,10 @@ def slice_loss(
     found = slices.lines(risk, start, u, reach, 4 * side + 1)
     plane = slices.plane(risk, start, u[0], u[1], reach, side)
     worst = max(range(len(found)), key=lambda i: found[i].largest_bulge[2])
-    shares = {word: float(np.mean(plane.negative == k)) for k, word in enumerate(("convex", "saddle", "concave"))}
+    shares = {
+        word: float(np.mean(plane.negative == k))
+        for k, word in enumerate(("convex", "saddle", "concave"))
+    }
     listed = ", ".join(f"{word} at {share:.0%}" for word, share in shares.items())
     return Evidence(
         claims=(claim_bulge(risk, start, u[worst], found[worst]),),
@@ -247,7 +275,9 @@ def claim_bulge(risk: slices.Risk, start: np.ndarray, u: np.ndarray, seen: slice
     what = "the loss is not convex: mean of two points − loss half-way < 0 on a line"
     found = {"s": middle, "distance": distance, "bulge": mid - (low + high) / 2}
     rounding = 1e-9 * max(abs(low), abs(mid), abs(high))
-    return Exists(what, found, Enclosure.equal((low + high) / 2 - mid), Enclosure.exact(-rounding), rtol=0.0)
+    return Exists(
+        what, found, Enclosure.equal((low + high) / 2 - mid), Enclosure.exact(-rounding), rtol=0.0
+    )
 
 
 def _draw_lines(found: Sequence[slices.Line], name: str) -> Curves:
@@ -255,9 +285,13 @@ def _draw_lines(found: Sequence[slices.Line], name: str) -> Curves:
     series = [Series(f"direction {i}", one.s, one.loss) for i, one in enumerate(found, 1)]
     gap = [np.inf]  # where nothing is drawn
     s = np.concatenate([np.concatenate([one.s, gap]) for one in found])
-    down = np.concatenate([np.concatenate([np.where(one.bend < 0, one.loss, np.inf), gap]) for one in found])
+    down = np.concatenate(
+        [np.concatenate([np.where(one.bend < 0, one.loss, np.inf), gap]) for one in found]
+    )
     series.append(Series("concave", s, down, "bound"))
-    return Curves(f"slices of the loss of {name}", Axis("along the direction"), Axis("loss"), tuple(series))
+    return Curves(
+        f"slices of the loss of {name}", Axis("along the direction"), Axis("loss"), tuple(series)
+    )
 
 
 def _draw_plane(plane: slices.Plane, name: str) -> tuple[Heatmap, Heatmap]:
@@ -267,5 +301,12 @@ def _draw_plane(plane: slices.Plane, name: str) -> tuple[Heatmap, Heatmap]:
     shown = np.log10(np.maximum(plane.loss, 1e-300))
     return (
         Heatmap(f"loss of {name} on a plane", x, y, shown, extent, "log₁₀ loss"),
-        Heatmap("its curvature there: negative is not convex", x, y, plane.convexity, extent, "λ_min / max|λ|"),
+        Heatmap(
+            "its curvature there: negative is not convex",
+            x,
+            y,
+            plane.convexity,
+            extent,
+            "λ_min / max|λ|",
+        ),
     )

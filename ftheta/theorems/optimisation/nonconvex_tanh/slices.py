@@ -36,7 +36,9 @@ class Plane:
         r"""$\lambda_{\min}/\max|\lambda|$ of the slice at each point, in [−1, 1]: negative where it is not convex, −1
         where its strongest bend is downwards; NaN where it overflowed."""
         low, _, size = self._ends
-        return np.where(size > 0, low / np.where(size > 0, size, 1.0), np.where(size == 0, 0.0, np.nan))
+        return np.where(
+            size > 0, low / np.where(size > 0, size, 1.0), np.where(size == 0, 0.0, np.nan)
+        )
 
     @property
     def negative(self) -> np.ndarray:
@@ -88,7 +90,9 @@ def risk_of(objective: Objective) -> Risk:
 
     def risk(theta: Any) -> jax.Array:
         params = objective.build(theta)
-        return jnp.mean(jax.vmap(lambda row, target: objective.loss.of(model.apply(params, row), target))(x, y))
+        return jnp.mean(
+            jax.vmap(lambda row, target: objective.loss.of(model.apply(params, row), target))(x, y)
+        )
 
     return risk
 
@@ -130,7 +134,14 @@ def lines(
     return tuple(Line(s, np.asarray(loss), np.asarray(bend)) for loss, bend in found)
 
 
-def plane(risk: Risk, start: np.ndarray, u: np.ndarray, v: np.ndarray, reach: float = 1.0, points: int = 41) -> Plane:
+def plane(
+    risk: Risk,
+    start: np.ndarray,
+    u: np.ndarray,
+    v: np.ndarray,
+    reach: float = 1.0,
+    points: int = 41,
+) -> Plane:
     """The slice through `start` spanned by u and v."""
     s = _grid(reach, points)
 
@@ -147,5 +158,8 @@ def plane(risk: Risk, start: np.ndarray, u: np.ndarray, v: np.ndarray, reach: fl
 
 def _grid(reach: float, points: int) -> np.ndarray:
     if not (np.isfinite(reach) and reach > 0 and points >= 3):
-        raise UsageError("A slice needs a positive reach and at least three points.", got=f"{reach}, {points} points")
+        raise UsageError(
+            "A slice needs a positive reach and at least three points.",
+            got=f"{reach}, {points} points",
+        )
     return np.linspace(-reach, reach, points)

@@ -66,7 +66,9 @@ def find_shape() -> Shape:
     in_s = fmpq_poly(bend.coeffs()[::2])  # L″ is even: a polynomial of s = t²
     vertex = _roots(in_s.derivative())[0]
     change = min(_roots(in_s))
-    steepest = (fmpq_poly([0, 1]) * fmpq_poly([1, -1]) ** 2)(fmpq(change.numerator, change.denominator))
+    steepest = (fmpq_poly([0, 1]) * fmpq_poly([1, -1]) ** 2)(
+        fmpq(change.numerator, change.denominator)
+    )
     return Shape(
         wrong_coefficients=sum(c != 0 for c in wrong.coeffs()),
         critical_points=sum(abs(root) < 1 for root in _roots(slope)),
@@ -129,7 +131,11 @@ class Escape:
     @property
     def count(self) -> Enclosure:
         """K, from below by flow alone where the budget was spent."""
-        return self.time / Enclosure.exact(self.tau) if self.steps is None else Enclosure.exact(self.steps)
+        return (
+            self.time / Enclosure.exact(self.tau)
+            if self.steps is None
+            else Enclosure.exact(self.steps)
+        )
 
     @property
     def ratio(self) -> Enclosure:

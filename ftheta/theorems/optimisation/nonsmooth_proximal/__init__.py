@@ -45,8 +45,12 @@ CORNERS = (-np.full(SHAPE, 3.0), np.full(SHAPE, 3.0))
 def sparse_signal(
     rng: np.random.Generator,
     *,
-    rows: Annotated[int, Knob(10, 200, "number of measurements", "n", log=True, least=4, most=400)] = 40,
-    unknowns: Annotated[int, Knob(5, 200, "number of unknowns", "d", log=True, least=2, most=400)] = 80,
+    rows: Annotated[
+        int, Knob(10, 200, "number of measurements", "n", log=True, least=4, most=400)
+    ] = 40,
+    unknowns: Annotated[
+        int, Knob(5, 200, "number of unknowns", "d", log=True, least=2, most=400)
+    ] = 80,
 ) -> Dataset:
     A = rng.normal(size=(rows, unknowns)) / np.sqrt(rows)
     truth = np.zeros(unknowns)
@@ -74,7 +78,9 @@ def box_of(target: Target) -> tuple[np.ndarray, np.ndarray]:
 def proximal_map(subject: Dataset | Target) -> Finding:
     if isinstance(subject, Dataset):
         size = 0 if subject.y is None else subject.y[0].size
-        return Finding.decide(size == 1 and bool(np.any(subject.y)), f"{len(subject):,} rows of {size}", "counted")
+        return Finding.decide(
+            size == 1 and bool(np.any(subject.y)), f"{len(subject):,} rows of {size}", "counted"
+        )
     rng = np.random.default_rng(0)
     claim = _claim_firmness(subject.name, map_of(subject), *box_of(subject), rng, 2000)
     bent = prox.asymmetry(map_of(subject), *box_of(subject), rng, 200)
@@ -82,7 +88,9 @@ def proximal_map(subject: Dataset | Target) -> Finding:
     return Finding.sampled(note) if claim.left.hi <= 1e-9 and bent <= 1e-9 else Finding.failed(note)
 
 
-@hypothesis(r"$\tau=h/L$ with $0<h\le1$", remedy="take a smaller step", name="a step of at most 1/L")
+@hypothesis(
+    r"$\tau=h/L$ with $0<h\le1$", remedy="take a smaller step", name="a step of at most 1/L"
+)
 def step_at_most_one(subject: Dataset | Target, *, step: float) -> Finding:
     return Finding.decide(0 < step <= 1, f"h = {step:g}", "a comparison of knobs")
 
@@ -93,7 +101,9 @@ def step_at_most_one(subject: Dataset | Target, *, step: float) -> Finding:
     gist="Losses with kinks, such as the LASSO, are minimised almost as fast as smooth ones if each step applies the "
     "proximal map of the kinked part; ReLU and soft thresholding are such maps.",
     see_also=("first-order-family", "ista-lista", "explicit-regularisation"),
-    same_for_all={"duality gap of the solution": "the solution of this problem is found to the last bit"},
+    same_for_all={
+        "duality gap of the solution": "the solution of this problem is found to the last bit"
+    },
     assumes=(proximal_map, step_at_most_one),
     on=sparse_signal,
     breaks_on=hard_threshold,
@@ -108,10 +118,18 @@ def nonsmooth_proximal(
     subject: Dataset | Target,
     rng: np.random.Generator,
     *,
-    penalty: Annotated[float, Knob(0.01, 1, "penalty λ in units of ‖Aᵀb‖∞", "λ", log=True, least=1e-6)] = 0.1,
-    step: Annotated[float, Knob(0.05, 1.0, "forward–backward step times L", "h", least=1e-6, most=4)] = 1.0,
-    steps: Annotated[int, Knob(10, 1000, "number of steps", "k", log=True, least=1, most=5000)] = 200,
-    points: Annotated[int, Knob(100, 10_000, "points at which maps are tried", "n", log=True)] = 1000,
+    penalty: Annotated[
+        float, Knob(0.01, 1, "penalty λ in units of ‖Aᵀb‖∞", "λ", log=True, least=1e-6)
+    ] = 0.1,
+    step: Annotated[
+        float, Knob(0.05, 1.0, "forward–backward step times L", "h", least=1e-6, most=4)
+    ] = 1.0,
+    steps: Annotated[
+        int, Knob(10, 1000, "number of steps", "k", log=True, least=1, most=5000)
+    ] = 200,
+    points: Annotated[
+        int, Knob(100, 10_000, "points at which maps are tried", "n", log=True)
+    ] = 1000,
 ) -> Evidence:
     r"""$\mathrm{prox}_f+\mathrm{prox}_{f^*}=I$, and $\|p(x)-p(y)\|^2\le\langle p(x)-p(y),x-y\rangle$ for
     $p=\mathrm{prox}_f$. With sub-gradients bounded by $G$,
@@ -141,12 +159,17 @@ def nonsmooth_proximal(
         charts=(
             draw_excess("LASSO: value above the optimum", run.paths, run.bounds, run.least),
             draw_excess(
-                "least absolute deviations: value above the optimum", absolute.paths, absolute.bounds, absolute.least
+                "least absolute deviations: value above the optimum",
+                absolute.paths,
+                absolute.bounds,
+                absolute.least,
             ),
             _draw_maps(None),
         ),
         numbers=numbers,
-        summary="LASSO with {nonzeros:.0f} nonzeros, F* = {F*:.6g}, duality gap {duality gap:.2g}".format_map(numbers),
+        summary="LASSO with {nonzeros:.0f} nonzeros, F* = {F*:.6g}, duality gap {duality gap:.2g}".format_map(
+            numbers
+        ),
         examples=examples,
     )
 
@@ -157,7 +180,11 @@ def nonsmooth_proximal(
 def _claim_rates(run: BoundedRuns) -> tuple[AtMost, ...]:
     """Forward–backward and FISTA on LASSO, and how exactly its minimum is known."""
     rates = tuple(
-        AtMost(f"max over k of (F_k − F*) / ({name.split(': ')[1]}), {path.name}", run.ratio(i), Enclosure.exact(1))
+        AtMost(
+            f"max over k of (F_k − F*) / ({name.split(': ')[1]}), {path.name}",
+            run.ratio(i),
+            Enclosure.exact(1),
+        )
         for i, (path, name) in enumerate(zip(run.paths, run.bounds))
     )
     gap = Enclosure.equal(max(run.slack, 0.0) / run.size)
@@ -180,17 +207,29 @@ def _claim_firmness(
     zero = Enclosure.exact(0)
     witness = None
     if excess[worst] > 1e-9:
-        again = enclose_number(lambda x, y: prox.firmness_excess(p, x[None], y[None])[0], x[worst], y[worst])
+        again = enclose_number(
+            lambda x, y: prox.firmness_excess(p, x[None], y[None])[0], x[worst], y[worst]
+        )
         at = {"x": tuple(map(float, x[worst].ravel())), "y": tuple(map(float, y[worst].ravel()))}
-        witness = Witness(at, again, zero, "the map at the two points, in intervals rounded outward")
+        witness = Witness(
+            at, again, zero, "the map at the two points, in intervals rounded outward"
+        )
     what = f"largest ‖p(x) − p(y)‖² − ⟨p(x) − p(y), x − y⟩, {name}"
-    return AtMost(what, Enclosure.measured(float(excess[worst]), samples=pairs), zero, witness=witness, atol=1e-9)
+    return AtMost(
+        what,
+        Enclosure.measured(float(excess[worst]), samples=pairs),
+        zero,
+        witness=witness,
+        atol=1e-9,
+    )
 
 
 # -- examples: the proximal maps of the text, and the worst functions ---------------------------------------
 
 
-def _examples(rng: np.random.Generator, points: int, steps: int, subject: Dataset | Target) -> Examples:
+def _examples(
+    rng: np.random.Generator, points: int, steps: int, subject: Dataset | Target
+) -> Examples:
     claims: list[Claim] = [*_claim_moreau(rng, points), _claim_optimal(rng, points)]
     claims.append(soft_threshold_is_relu(Fraction(1)))
     claims += [_claim_firmness(pair.name, pair.prox, *CORNERS, rng, points) for pair in prox.PAIRS]
@@ -212,7 +251,9 @@ def _claim_moreau(rng: np.random.Generator, points: int) -> list[Identity]:
     for pair in prox.PAIRS:
         gap = largest(np.abs(np.asarray(jax.vmap(pair.prox)(x) + jax.vmap(pair.conjugate)(x)) - x))
         seen = Enclosure.measured(gap, samples=points)
-        claims.append(Identity(f"prox_f + prox_f* − I, f = {pair.name}", seen, Enclosure.exact(0), atol=1e-12))
+        claims.append(
+            Identity(f"prox_f + prox_f* − I, f = {pair.name}", seen, Enclosure.exact(0), atol=1e-12)
+        )
     return claims
 
 
@@ -236,7 +277,9 @@ def _claim_equalities(steps: int) -> tuple[Identity, Identity]:
     forward = "(F_k − F*) − LR²/(4k), forward–backward on its worst function"
     sub = "(min F − F*) − GR/√n, sub-gradient on its worst function"
     zero = Enclosure.exact(0)
-    return Identity(forward, Enclosure.exact(far - allowed), zero), Identity(sub, Enclosure.exact(best - most), zero)
+    return Identity(forward, Enclosure.exact(far - allowed), zero), Identity(
+        sub, Enclosure.exact(best - most), zero
+    )
 
 
 def _claim_one_step(b: np.ndarray) -> Identity:
@@ -247,7 +290,9 @@ def _claim_one_step(b: np.ndarray) -> Identity:
     path = walk(proximal(1.0, problem.prox), problem.value, gradient, np.zeros(len(b)), 3)
     closed = np.sign(b) * np.maximum(np.abs(b) - weight, 0)
     gap = float(np.abs(path.points[1:] - closed).max())
-    return Identity("one step with A = I − S_λ(b)", Enclosure.equal(gap), Enclosure.exact(0), atol=1e-14)
+    return Identity(
+        "one step with A = I − S_λ(b)", Enclosure.equal(gap), Enclosure.exact(0), atol=1e-14
+    )
 
 
 def _draw_maps(target: Target | None) -> Curves:

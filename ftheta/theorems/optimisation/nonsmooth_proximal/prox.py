@@ -58,14 +58,31 @@ class Pair:
 
 PAIRS = (
     Pair("ℓ1", lambda x: soft_threshold(x, 1.0), clip, lambda u: jnp.sum(jnp.abs(u))),
-    Pair("box", clip, lambda x: soft_threshold(x, 1.0), lambda u: jnp.where(jnp.all(jnp.abs(u) <= 1), 0.0, jnp.inf)),
+    Pair(
+        "box",
+        clip,
+        lambda x: soft_threshold(x, 1.0),
+        lambda u: jnp.where(jnp.all(jnp.abs(u) <= 1), 0.0, jnp.inf),
+    ),
     Pair("ℓ2", shrink_norm, into_ball, lambda u: jnp.sqrt(jnp.sum(u**2))),
-    Pair("nuclear", shrink_spectrum, into_spectral_ball, lambda u: jnp.sum(jnp.linalg.svd(u, compute_uv=False))),
-    Pair("x ≥ 0 (ReLU)", jax.nn.relu, lambda x: jnp.minimum(x, 0), lambda u: jnp.where(jnp.all(u >= 0), 0.0, jnp.inf)),
+    Pair(
+        "nuclear",
+        shrink_spectrum,
+        into_spectral_ball,
+        lambda u: jnp.sum(jnp.linalg.svd(u, compute_uv=False)),
+    ),
+    Pair(
+        "x ≥ 0 (ReLU)",
+        jax.nn.relu,
+        lambda x: jnp.minimum(x, 0),
+        lambda u: jnp.where(jnp.all(u >= 0), 0.0, jnp.inf),
+    ),
 )
 
 
-def draw_pairs(lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator, pairs: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_pairs(
+    lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator, pairs: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Random pairs $x,y$ in the box with corners `lo`, `hi`: some far apart, some close."""
     x = rng.uniform(lo, hi, size=(pairs, *np.shape(lo)))
     near = x + (hi - lo) * rng.normal(size=x.shape) * rng.choice(
@@ -81,7 +98,9 @@ def firmness_excess(prox: Map, x: Any, y: Any) -> Any:
     return (d * d).sum(axis=1) - (d * e).sum(axis=1)
 
 
-def asymmetry(prox: Map, lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator, points: int) -> float:
+def asymmetry(
+    prox: Map, lo: np.ndarray, hi: np.ndarray, rng: np.random.Generator, points: int
+) -> float:
     r"""The largest entry of $J-J^\top$ of the map's Jacobian at random points: a proximal map is a gradient."""
     x = rng.uniform(lo, hi, size=(points, *np.shape(lo)))
     J = np.asarray(jax.vmap(jax.jacobian(prox))(x)).reshape(points, np.size(lo), np.size(lo))

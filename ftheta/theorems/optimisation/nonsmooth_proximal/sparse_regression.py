@@ -53,12 +53,16 @@ class Lasso:
     def solution(self) -> np.ndarray:
         """FISTA, then the equations of its support where they give a smaller gap."""
         method = accelerated_gradient(1 / self.smoothness, self.prox)
-        theta = descend(method, self.smooth, np.zeros(self.A.shape[1]), POLISH, total=self.value).points[-1]
+        theta = descend(
+            method, self.smooth, np.zeros(self.A.shape[1]), POLISH, total=self.value
+        ).points[-1]
         on = theta != 0
         polished = np.zeros_like(theta)
         if on.any():
             B = self.A[:, on]
-            polished[on] = np.linalg.lstsq(B.T @ B, B.T @ self.b - self.weight * np.sign(theta[on]), rcond=None)[0]
+            polished[on] = np.linalg.lstsq(
+                B.T @ B, B.T @ self.b - self.weight * np.sign(theta[on]), rcond=None
+            )[0]
         return min(theta, polished, key=self.gap)
 
     def gap(self, theta: np.ndarray) -> float:
@@ -82,7 +86,9 @@ class Lasso:
             "forward–backward: LR²/(2kh)": L * R**2 / (2 * np.maximum(k, 1) * step),
             "FISTA: 2LR²/(k+1)²": accelerated_bound(L, R, k),
         }
-        return BoundedRuns(paths, bounds, least=self.dual(z), slack=self.gap(z), size=float(self.b @ self.b))
+        return BoundedRuns(
+            paths, bounds, least=self.dual(z), slack=self.gap(z), size=float(self.b @ self.b)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +105,9 @@ class BoundedRuns:
     def ratio(self, i: int) -> Enclosure:
         """The largest (F_k − F*) / bound of run i over k ≥ 1, with the slack added to the bound."""
         bound = list(self.bounds.values())[i]
-        return largest_ratio((self.paths[i].values - self.least)[1:], bound[1:] + self.slack, self.size)
+        return largest_ratio(
+            (self.paths[i].values - self.least)[1:], bound[1:] + self.slack, self.size
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +132,12 @@ class AbsoluteDeviations:
         n, d = self.A.shape
         cost = np.concatenate([np.zeros(d), np.ones(n) / n])
         rows = np.block([[self.A, -np.eye(n)], [-self.A, -np.eye(n)]])
-        found = linprog(cost, rows, np.concatenate([self.b, -self.b]), bounds=[(None, None)] * d + [(0, None)] * n)
+        found = linprog(
+            cost,
+            rows,
+            np.concatenate([self.b, -self.b]),
+            bounds=[(None, None)] * d + [(0, None)] * n,
+        )
         nu = found.ineqlin.marginals[n:] - found.ineqlin.marginals[:n]
         nu = nu - self.A @ np.linalg.lstsq(self.A, nu, rcond=None)[0]
         nu = nu / max(1.0, float(np.abs(nu).max()) * n)
@@ -136,9 +149,22 @@ class AbsoluteDeviations:
         R = float(np.linalg.norm(z))
         G = float(spectral_norm(self.A).hi) / np.sqrt(len(self.b))
         tau = R / (G * np.sqrt(np.arange(1, steps + 1)))
-        path = walk(steepest(lambda k: tau[k], "sub-gradient"), self.value, self.subgradient, np.zeros_like(z), steps)
+        path = walk(
+            steepest(lambda k: tau[k], "sub-gradient"),
+            self.value,
+            self.subgradient,
+            np.zeros_like(z),
+            steps,
+        )
         best = np.minimum.accumulate(path.values[:-1])
         bound = (R**2 + G**2 * np.cumsum(tau**2)) / (2 * np.cumsum(tau))
-        shown = Path("best value of the sub-gradient method", path.points, np.r_[path.values[0], best], path.slopes)
+        shown = Path(
+            "best value of the sub-gradient method",
+            path.points,
+            np.r_[path.values[0], best],
+            path.slopes,
+        )
         bounds = {"(R² + G²Στ²)/(2Στ)": np.r_[bound[0], bound]}
-        return BoundedRuns([shown], bounds, least, slack=self.value(z) - least, size=self.value(np.zeros_like(z)))
+        return BoundedRuns(
+            [shown], bounds, least, slack=self.value(z) - least, size=self.value(np.zeros_like(z))
+        )

@@ -7,7 +7,19 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from ftheta.logic import Axis, Bars, Enclosure, Evidence, Examples, Exists, Finding, Knob, Table, hypothesis, theorem
+from ftheta.logic import (
+    Axis,
+    Bars,
+    Enclosure,
+    Evidence,
+    Examples,
+    Exists,
+    Finding,
+    Knob,
+    Table,
+    hypothesis,
+    theorem,
+)
 from ftheta.spectra.objective import LabelledNetwork
 from ftheta.subjects import Dataset, Network
 from ftheta.theorems.observations import ADAM, STATUS, Observed
@@ -85,7 +97,11 @@ CHOICES = ("all", *(entry.problem for entry in ENTRIES))
 def entries_for(problem: str, own: Measure | None, name: str) -> list[Entry]:
     """The asked entries; with `own` the one about Adam speaks of the subject that was handed in."""
     asked = [entry for entry in ENTRIES if problem in ("all", entry.problem)]
-    mine = Entry(ADAM, f"Adam and gradient descent on {name}", "each at its best step of 11", own) if own else None
+    mine = (
+        Entry(ADAM, f"Adam and gradient descent on {name}", "each at its best step of 11", own)
+        if own
+        else None
+    )
     return [mine if mine and entry.problem == ADAM else entry for entry in asked]
 
 
@@ -95,7 +111,12 @@ def words(rng: np.random.Generator) -> Dataset:
 
 def classes_of(data: Dataset) -> np.ndarray | None:
     """Whole numbers from 0, one per row; None where the labels are no classes."""
-    if data.y is None or data.y[0].size != 1 or not (data.y == np.floor(data.y)).all() or data.y.min() < 0:
+    if (
+        data.y is None
+        or data.y[0].size != 1
+        or not (data.y == np.floor(data.y)).all()
+        or data.y.min() < 0
+    ):
         return None
     return data.y.reshape(len(data)).astype(int)
 
@@ -107,7 +128,15 @@ def proxies_stand(subject: Dataset | Network) -> Finding:
 
 @theorem(
     title="Register of open problems",
-    sources=("peyre-slides", "scaman-slides", "peyre-notes", "chizat2018", "kunstner2024", "lyu2024", "gunasekar2017"),
+    sources=(
+        "peyre-slides",
+        "scaman-slides",
+        "peyre-notes",
+        "chizat2018",
+        "kunstner2024",
+        "lyu2024",
+        "gunasekar2017",
+    ),
     gist="What is not understood about deep learning, kept honest: each open problem comes with a small experiment "
     "whose outcome counts as evidence and never as a proof.",
     see_also=("implicit-bias", "adam", "grokking", "chizat-bach"),
@@ -122,7 +151,9 @@ def open_problems_register(
     rng: np.random.Generator,
     *,
     problem: Annotated[str, Knob(says="which entry to measure", choices=CHOICES)] = "all",
-    seeds: Annotated[int, Knob(4, 32, "independent runs of every proxy", "S", log=True, least=2, most=200)] = 8,
+    seeds: Annotated[
+        int, Knob(4, 32, "independent runs of every proxy", "S", log=True, least=2, most=200)
+    ] = 8,
 ) -> Evidence:
     r"""Not known: why descent on $\mathcal L(\theta)$ works; the implicit bias of architectures; of optimisers; why
     Adam helps transformers; a mean-field theory of transformers; how many neurons $q<\infty$ the theorem of Chizat and
@@ -136,7 +167,9 @@ def open_problems_register(
         return measure_entries(entries, seed, seeds)
     mine = [entry for entry in entries if entry.problem == ADAM]
     others = [entry for entry in entries if entry.problem != ADAM]
-    return replace(measure_entries(mine, seed, seeds), examples=partial(_examples, others, seed, seeds))
+    return replace(
+        measure_entries(mine, seed, seeds), examples=partial(_examples, others, seed, seeds)
+    )
 
 
 def _measure_own(subject: Dataset | Network) -> Measure | None:
@@ -160,15 +193,27 @@ def measure_entries(entries: Sequence[Entry], seed: int, seeds: int) -> Evidence
     for e, o in zip(entries, seen):
         lo, hi = o.interval
         effect = f"[{lo:.3g}, {hi:.3g}]"
-        rows.append((e.problem, e.proxy, e.protocol, len(o.effects), effect, f"{o.agree:.0%}", STATUS))
-    columns = ("problem", "proxy", "protocol", "seeds", "mean effect, nominal 95 %", "seeds that agree", "status")
+        rows.append(
+            (e.problem, e.proxy, e.protocol, len(o.effects), effect, f"{o.agree:.0%}", STATUS)
+        )
+    columns = (
+        "problem",
+        "proxy",
+        "protocol",
+        "seeds",
+        "mean effect, nominal 95 %",
+        "seeds that agree",
+        "status",
+    )
     shown = sum(o.interval[1] < 0 for o in seen)
     return Evidence(
         claims=tuple(claim_effect(e.problem, o) for e, o in zip(entries, seen)),
         charts=(_draw_dashboard(entries, seen), *(o.chart for o in seen if o.chart is not None)),
         numbers={"entries": Enclosure.exact(len(entries)), "seeds": Enclosure.exact(seeds)}
         | {
-            f"{e.problem}: mean effect": Enclosure.measured(float(np.mean(o.effects)), samples=len(o.effects))
+            f"{e.problem}: mean effect": Enclosure.measured(
+                float(np.mean(o.effects)), samples=len(o.effects)
+            )
             for e, o in zip(entries, seen)
             if np.isfinite(o.interval[1])
         },
@@ -179,7 +224,12 @@ def measure_entries(entries: Sequence[Entry], seed: int, seeds: int) -> Evidence
 
 def claim_effect(problem: str, observed: Observed) -> Exists:
     """A sampled claim of existence: by its kind never proved, never refuted."""
-    return Exists(f"{problem}: {observed.what} < 0", observed.witness, observed.highest_mean, Enclosure.exact(0))
+    return Exists(
+        f"{problem}: {observed.what} < 0",
+        observed.witness,
+        observed.highest_mean,
+        Enclosure.exact(0),
+    )
 
 
 def _draw_dashboard(entries: Sequence[Entry], seen: Sequence[Observed]) -> Bars:
@@ -187,7 +237,11 @@ def _draw_dashboard(entries: Sequence[Entry], seen: Sequence[Observed]) -> Bars:
     names = tuple(entry.problem for entry in entries)
     values = (tuple(100 * o.agree for o in seen),)
     return Bars(
-        "open problems: seeds that show the expected effect", Axis("per cent of seeds"), names, ("seeds",), values
+        "open problems: seeds that show the expected effect",
+        Axis("per cent of seeds"),
+        names,
+        ("seeds",),
+        values,
     )
 
 

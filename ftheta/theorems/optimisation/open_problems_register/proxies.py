@@ -24,7 +24,9 @@ def perceptron(params: Any, x: Any) -> Any:
     return a @ (jax.lax.stop_gradient(mask) * jax.nn.relu(W @ x + b))
 
 
-def neurons(rng: np.random.Generator, inputs: int, width: int, room: int, power: float = 1.0) -> Any:
+def neurons(
+    rng: np.random.Generator, inputs: int, width: int, room: int, power: float = 1.0
+) -> Any:
     r"""`width` neurons of `room`, with outer weights $\pm w^{-\text{power}}$."""
     mask = (np.arange(room) < width).astype(float)
     outer = rng.choice((-1.0, 1.0), (1, room)) / width**power
@@ -51,7 +53,11 @@ def more_students_succeed(rng: np.random.Generator, seeds: int) -> Observed:
         x = rng.normal(size=(64, 3))
         data.append((x, np.maximum(x @ W.T + b, 0) @ a.T))
     runs = [(neurons(rng, 3, q, widths[-1]), *pair) for q in widths for pair in data]
-    ends = train_all(perceptron, squared, optax.adam, runs, 1000, 0.02).losses[:, -1].reshape(len(widths), seeds)
+    ends = (
+        train_all(perceptron, squared, optax.adam, runs, 1000, 0.02)
+        .losses[:, -1]
+        .reshape(len(widths), seeds)
+    )
     won = ends < 1e-3 * np.array([np.mean(y**2) for _, y in data])
     bands = [binomial_interval(int(w.sum()), seeds, 0.95) for w in won]
     lows = [band.lo for band in bands]
@@ -74,15 +80,25 @@ def factors_complete_matrices(rng: np.random.Generator, seeds: int) -> Observed:
         target = np.outer(rng.normal(size=6), rng.normal(size=6)).ravel()
         seen = rng.permutation(36)[:26]
         places = np.eye(36)[seen]
-        runs_deep.append(((0.01 * rng.normal(size=(6, 6)), 0.01 * rng.normal(size=(6, 6))), places, target[seen, None]))
+        runs_deep.append(
+            (
+                (0.01 * rng.normal(size=(6, 6)), 0.01 * rng.normal(size=(6, 6))),
+                places,
+                target[seen, None],
+            )
+        )
         runs_flat.append(((np.zeros((6, 6)),), places, target[seen, None]))
         hidden.append((target, np.setdiff1d(np.arange(36), seen)))
     errors = []
     for runs in (runs_deep, runs_flat):
         params = train_all(_entry, squared, optax.sgd, runs, 1500, 0.5).params
         made = [np.asarray(_multiply([p[k] for p in params])).ravel() for k in range(seeds)]
-        errors.append([np.mean((m - t)[h] ** 2) / np.mean(t[h] ** 2) for m, (t, h) in zip(made, hidden)])
-    return Observed("hidden error of a product − of one matrix", np.array(errors[0]) - np.array(errors[1]))
+        errors.append(
+            [np.mean((m - t)[h] ** 2) / np.mean(t[h] ** 2) for m, (t, h) in zip(made, hidden)]
+        )
+    return Observed(
+        "hidden error of a product − of one matrix", np.array(errors[0]) - np.array(errors[1])
+    )
 
 
 def _multiply(params: Any) -> Any:
@@ -114,10 +130,14 @@ def adam_seeks_another_margin(rng: np.random.Generator, seeds: int) -> Observed:
     for rule, step in ((optax.sgd, 0.2), (optax.adam, 0.02)):
         theta = train_all(_score, _positive_score, rule, runs, 5000, step).params
         ends.append([float((z @ t).min() / np.abs(t).max()) for t, (_, z, _) in zip(theta, runs)])
-    return Observed("ℓ∞ margin of gradient descent − of Adam", np.array(ends[0]) - np.array(ends[1]))
+    return Observed(
+        "ℓ∞ margin of gradient descent − of Adam", np.array(ends[0]) - np.array(ends[1])
+    )
 
 
-def zipf_words(rng: np.random.Generator, words: int = 24, noise: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+def zipf_words(
+    rng: np.random.Generator, words: int = 24, noise: float = 0.3
+) -> tuple[np.ndarray, np.ndarray]:
     """Word k about 64/k times as a one-hot row; its label is a word of its own, or at random another one."""
     counts = np.maximum(1, (64 / np.arange(1, words + 1)).astype(int))
     word = np.repeat(np.arange(words), counts)
@@ -129,20 +149,31 @@ def zipf_words(rng: np.random.Generator, words: int = 24, noise: float = 0.3) ->
 def race_with_adam(apply: Any, loss: Any, runs: list[Any], steps: int, title: str) -> Observed:
     """Adam against gradient descent, each at its best step of the grid."""
     rules = (("Adam", optax.adam), ("gradient descent", optax.sgd))
-    courses = {name: at_best_step(train_all(apply, loss, rule, runs, steps, STEPS).losses) for name, rule in rules}
+    courses = {
+        name: at_best_step(train_all(apply, loss, rule, runs, steps, STEPS).losses)
+        for name, rule in rules
+    }
     k = np.arange(steps) + 1
     series = tuple(
         Series(name, k, np.median(c, axis=0), role, lo=c.min(axis=0), hi=c.max(axis=0))
         for (name, c), role in zip(courses.items(), ("measured", "other"))
         if np.isfinite(c).all()
     )
-    chart = Curves(f"{title}: each rule at its best step", Axis("step"), Axis("loss"), series) if series else None
+    chart = (
+        Curves(f"{title}: each rule at its best step", Axis("step"), Axis("loss"), series)
+        if series
+        else None
+    )
     return Observed(
-        "loss of Adam − of gradient descent", courses["Adam"][:, -1] - courses["gradient descent"][:, -1], chart
+        "loss of Adam − of gradient descent",
+        courses["Adam"][:, -1] - courses["gradient descent"][:, -1],
+        chart,
     )
 
 
-def adam_on_heavy_tails(x: np.ndarray, y: np.ndarray) -> Callable[[np.random.Generator, int], Observed]:
+def adam_on_heavy_tails(
+    x: np.ndarray, y: np.ndarray
+) -> Callable[[np.random.Generator, int], Observed]:
     """A linear classifier from small random weights, on these rows; without any, on words of Zipf's law."""
 
     def measure(rng: np.random.Generator, seeds: int) -> Observed:
@@ -163,7 +194,9 @@ def adam_on_network(
     targets = loss_named(loss).targets(y, net.output_shape)
 
     def measure(rng: np.random.Generator, seeds: int) -> Observed:
-        shuffled = lambda: jax.tree.map(lambda a: rng.permutation(np.ravel(a)).reshape(np.shape(a)), net.params)
+        shuffled = lambda: jax.tree.map(
+            lambda a: rng.permutation(np.ravel(a)).reshape(np.shape(a)), net.params
+        )
         runs = [(shuffled(), x, targets) for _ in range(seeds)]
         steps = affordable(seeds * len(STEPS) * net.parameters, len(x), 60)
         return race_with_adam(net.apply, loss_named(loss).of, runs, steps, net.name)
@@ -222,7 +255,10 @@ def _delay(at: np.ndarray, fitted: np.ndarray, general: np.ndarray) -> Observed:
         Series("test rows", at, np.median(general, axis=1)),
     )
     chart = Curves(
-        "fits first, generalises later (median seed)", Axis("step", "log"), Axis("squared loss", "log"), series
+        "fits first, generalises later (median seed)",
+        Axis("step", "log"),
+        Axis("squared loss", "log"),
+        series,
     )
     return Observed("log₁₀ of the time to fit − to generalise", effects, chart)
 
@@ -233,18 +269,27 @@ def depth_has_a_limit(rng: np.random.Generator, seeds: int) -> Observed:
     depths = (4, 8, 16)
     most = 16
     draws = [
-        (rng.normal(size=(6, 6)), rng.normal(size=6), rng.normal(size=(6, 1)), rng.normal(size=(1, 6)) / 6)
+        (
+            rng.normal(size=(6, 6)),
+            rng.normal(size=6),
+            rng.normal(size=(6, 1)),
+            rng.normal(size=(1, 6)) / 6,
+        )
         for _ in range(seeds)
     ]
     targets = [np.sin(3 * x + rng.uniform(0, 3)) for _ in draws]
     deep = lambda a: np.broadcast_to(a, (most, *a.shape)).copy()
     step = lambda depth: np.where(np.arange(most) < depth, 1 / depth, 0.0)
     runs = [
-        ((deep(W), deep(b), E, R, step(depth)), x, y) for depth in depths for (W, b, E, R), y in zip(draws, targets)
+        ((deep(W), deep(b), E, R, step(depth)), x, y)
+        for depth in depths
+        for (W, b, E, R), y in zip(draws, targets)
     ]
     params = train_all(_residual, squared, _layerwise, runs, 150, 0.02).params
     with jax.enable_x64(True):
-        outputs = call_compiled(jax.vmap(lambda p: jax.vmap(lambda row: _residual(p, row))(x)), params)
+        outputs = call_compiled(
+            jax.vmap(lambda p: jax.vmap(lambda row: _residual(p, row))(x)), params
+        )
     made = np.asarray(outputs).reshape(len(depths), seeds, -1)
     apart = np.log10(np.sqrt(np.mean(np.diff(made, axis=0) ** 2, axis=-1)))
     return Observed("log₁₀ distance of depths 8, 16 − of depths 4, 8", apart[1] - apart[0])

@@ -31,13 +31,19 @@ ROWS = 32
 def wavy_valley(
     rng: np.random.Generator,
     *,
-    start: Annotated[float, Knob(-10, 10, "where gradient descent begins", "x₀", least=-1e3, most=1e3)] = 3.0,
+    start: Annotated[
+        float, Knob(-10, 10, "where gradient descent begins", "x₀", least=-1e3, most=1e3)
+    ] = 3.0,
 ) -> Training:
-    return Training("x² + 3 sin² x", wavy, np.array([start]), np.zeros(1), best_wavy()[0].lo, WAVY_SMOOTHNESS)
+    return Training(
+        "x² + 3 sin² x", wavy, np.array([start]), np.zeros(1), best_wavy()[0].lo, WAVY_SMOOTHNESS
+    )
 
 
 def overclaimed_training(rng: np.random.Generator) -> Training:
-    return Training("x² + 3 sin² x, said to be 2-PL", wavy, np.array([2.2]), np.zeros(1), 2.0, WAVY_SMOOTHNESS)
+    return Training(
+        "x² + 3 sin² x, said to be 2-PL", wavy, np.array([2.2]), np.zeros(1), 2.0, WAVY_SMOOTHNESS
+    )
 
 
 def descent(run: Training, tau: float, steps: int = 200) -> Descent:
@@ -60,18 +66,28 @@ def pl_and_smooth(subject: Training | Network) -> Finding:
         objective = natural_objective(subject, ROWS, outputs_only=True)
         kernel = None if objective is None else objective.kernel_matrix()
         if kernel is None:
-            return Finding.failed("there are no targets of the output size, or the kernel is too large")
+            return Finding.failed(
+                "there are no targets of the output size, or the kernel is too large"
+            )
         lo, hi = np.linalg.eigvalsh(kernel)[[0, -1]]
         note = f"the tangent kernel at the start has eigenvalues in [{lo:.4g}, {hi:.4g}]"
         return Finding.sampled(note) if lo > 1e-12 * hi else Finding.failed(note)
     mu, L = constants(subject)
     if subject.objective is wavy:
         best = best_wavy()[0]
-        return Finding.decide(0 < mu <= best.lo and L >= 8, f"μ = {mu:.6g}, at best {best.lo:.10f}", WAVY, best)
+        return Finding.decide(
+            0 < mu <= best.lo and L >= 8, f"μ = {mu:.6g}, at best {best.lo:.10f}", WAVY, best
+        )
     met = descent(subject, 1 / L).least
     top = curvature_of(subject)[1].hi
-    note = f"least ratio met {met:.5g}, asked {mu:.5g}; curvature met up to {top:.5g}, asked {L:.5g}"
-    return Finding.sampled(note) if 0 < mu <= met * (1 + 1e-9) and top <= L * (1 + 1e-9) else Finding.failed(note)
+    note = (
+        f"least ratio met {met:.5g}, asked {mu:.5g}; curvature met up to {top:.5g}, asked {L:.5g}"
+    )
+    return (
+        Finding.sampled(note)
+        if 0 < mu <= met * (1 + 1e-9) and top <= L * (1 + 1e-9)
+        else Finding.failed(note)
+    )
 
 
 @hypothesis(r"$0<\tau\le\frac1L$", remedy="take a smaller step", name="a step of at most 1/L")
@@ -99,7 +115,9 @@ def pl_inequality(
     subject: Training | Network,
     rng: np.random.Generator,
     *,
-    step: Annotated[float, Knob(0.05, 1, "step as a fraction of 1/L", "τL", least=1e-3, most=4)] = 1.0,
+    step: Annotated[
+        float, Knob(0.05, 1, "step as a fraction of 1/L", "τL", least=1e-3, most=4)
+    ] = 1.0,
     steps: Annotated[int, Knob(1, 500, "number of gradient steps", "K", log=True, most=5000)] = 60,
 ) -> Evidence:
     r"""If $\frac12\|\nabla F\|^2\ge\mu(F-F^*)$, $F$ is $L$-smooth and $\tau\le\frac1L$, then every critical point is a
@@ -116,10 +134,16 @@ def pl_inequality(
     found = descent(subject, tau, steps)
     claims = [_claim_rate(found, mu, tau)]
     charts = [_draw_ratios(found, mu), _draw_excess(found, mu, tau)]
-    numbers: dict[str, Enclosure | float] = {"μ": mu, "L": L, "least ratio on the path": found.least}
+    numbers: dict[str, Enclosure | float] = {
+        "μ": mu,
+        "L": L,
+        "least ratio on the path": found.least,
+    }
     if subject.objective is wavy:
         best, where = best_wavy()
-        claims.append(AtMost("1/32, of the literature, and the best μ", Enclosure.exact(1 / 32), best))
+        claims.append(
+            AtMost("1/32, of the literature, and the best μ", Enclosure.exact(1 / 32), best)
+        )
         charts.insert(0, _draw_wavy(best.middle))
         numbers |= {"best μ": best, "where": where}
     summary = (
@@ -137,7 +161,9 @@ def _claim_rate(found: Descent, mu: float, tau: float) -> AtMost:
     rounding = found.rounding(mu, tau)
     ratio = worst_ratio(found.excess, bound, rounding)
     what = f"max over k of (F_k − F*) / ((1 − τμ)ᵏ (F₀ − F*)), up to {largest(rounding):.1e} of rounding"
-    return AtMost(what, Enclosure.equal(ratio), Enclosure.exact(1), witness=found.witness(mu, tau, bound))
+    return AtMost(
+        what, Enclosure.equal(ratio), Enclosure.exact(1), witness=found.witness(mu, tau, bound)
+    )
 
 
 def _draw_ratios(found: Descent, mu: float) -> Curves:
@@ -145,8 +171,13 @@ def _draw_ratios(found: Descent, mu: float) -> Curves:
     x = found.excess[kept]
     y = found.squares[kept] / 2
     ends = np.array([x.min(), x.max()])
-    series = (Series("iterates", x, y, "measured", "points"), Series("μ(F − F*)", ends, mu * ends, "bound"))
-    return Curves("squared gradient against the excess", Axis("F − F*", "log"), Axis("½‖∇F‖²", "log"), series)
+    series = (
+        Series("iterates", x, y, "measured", "points"),
+        Series("μ(F − F*)", ends, mu * ends, "bound"),
+    )
+    return Curves(
+        "squared gradient against the excess", Axis("F − F*", "log"), Axis("½‖∇F‖²", "log"), series
+    )
 
 
 def _draw_excess(found: Descent, mu: float, tau: float) -> Curves:
@@ -156,7 +187,9 @@ def _draw_excess(found: Descent, mu: float, tau: float) -> Curves:
         Series("bound (1 − τμ)ᵏ", k, found.excess[0] * (1 - tau * mu) ** k, "bound"),
         Series("measured", k[shown], found.excess[shown]),
     )
-    return Curves("excess along gradient descent", Axis("iteration k"), Axis("F − F*", "log"), series)
+    return Curves(
+        "excess along gradient descent", Axis("iteration k"), Axis("F − F*", "log"), series
+    )
 
 
 def _draw_wavy(mu: float) -> Curves:
@@ -175,14 +208,20 @@ def _draw_wavy(mu: float) -> Curves:
 # -- on the loss of a network -------------------------------------------------------------------------------
 
 
-def _measure_network(objective: Objective, step: float, steps: int, rng: np.random.Generator) -> Evidence:
+def _measure_network(
+    objective: Objective, step: float, steps: int, rng: np.random.Generator
+) -> Evidence:
     """The test on a ball, with `step` as a fraction of half the inverse curvature at the start."""
     top = extremes(objective.hessian(), 1, "largest", rng=rng).range[1]
     ball = test_ball(objective, step / top / 2, steps)
     return Evidence(
         claims=_claim_ball(ball),
         charts=_draw_run(ball),
-        numbers={"λ_min of the kernel": ball.mu, "radius": ball.radius, "least PL ratio": float(ball.run.pl.min())},
+        numbers={
+            "λ_min of the kernel": ball.mu,
+            "radius": ball.radius,
+            "least PL ratio": float(ball.run.pl.min()),
+        },
         summary=f"λ_min of the tangent kernel stays above {ball.mu:.4g}; the ball has radius {ball.radius:.4g}, "
         f"the run moved {ball.run.moved.max():.4g}",
     )
@@ -195,7 +234,11 @@ def _claim_ball(ball: KernelBallTest) -> tuple[AtMost, ...]:
     return (
         AtMost("distance moved, against the radius R", seen(run.moved.max()), seen(ball.radius)),
         AtMost("loss over (1 − τμ)ᵏ times the loss at the start", seen(falls), Enclosure.exact(1)),
-        AtMost("λ_min of the kernel, scaled, against the PL ratio", seen(ball.mu / ball.rows), seen(run.pl.min())),
+        AtMost(
+            "λ_min of the kernel, scaled, against the PL ratio",
+            seen(ball.mu / ball.rows),
+            seen(run.pl.min()),
+        ),
     )
 
 

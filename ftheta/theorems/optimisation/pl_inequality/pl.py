@@ -16,7 +16,13 @@ from ftheta.logic import Enclosure, Witness
 from ftheta.spectra.objective import Objective
 from ftheta.spectra.trajectory import Trajectory, along_training
 from ftheta.training import gradient_descent
-from ftheta.training.rounding import carried_on, enclosed_excess, first_beyond, step_errors, value_errors
+from ftheta.training.rounding import (
+    carried_on,
+    enclosed_excess,
+    first_beyond,
+    step_errors,
+    value_errors,
+)
 
 BITS = 128
 FEW = 30  # steps of a run that is taken again in intervals
@@ -108,7 +114,11 @@ class Descent:
         values = value_errors(self.F, self.path, self.excess + least)
         steps = step_errors(self.F, self.path, tau)
         moved = np.sqrt(self.squares[1:]) * steps + steps**2 / (2 * tau)
-        return values + value_errors(self.F, self.optimum[None], np.array([least])) + carried_on(moved, 1 - tau * mu)
+        return (
+            values
+            + value_errors(self.F, self.optimum[None], np.array([least]))
+            + carried_on(moved, 1 - tau * mu)
+        )
 
     @property
     def ratios(self) -> np.ndarray:
@@ -164,10 +174,16 @@ def test_ball(objective: Objective, tau: float, steps: int) -> KernelBallTest:
     """Descend on the mean of ½‖Φ − y‖² and look at the tangent kernel on the way."""
     run = along_training(objective, "gd", step=tau, steps=steps, looks=9)
     kernels = [objective.kernel_matrix(row) for row in run.rows]
-    ends = np.array([np.linalg.eigvalsh(k)[[0, -1]] for k in kernels if k is not None]).reshape(-1, 2)
+    ends = np.array([np.linalg.eigvalsh(k)[[0, -1]] for k in kernels if k is not None]).reshape(
+        -1, 2
+    )
     least = float(ends[:, 0].min(initial=np.inf))
     most = float(ends[:, 1].max(initial=0.0))
     residual = float(np.linalg.norm(objective.residual()))
     return KernelBallTest(
-        run, least if np.isfinite(least) else 0.0, float(np.sqrt(most)), residual, len(objective.examples)
+        run,
+        least if np.isfinite(least) else 0.0,
+        float(np.sqrt(most)),
+        residual,
+        len(objective.examples),
     )

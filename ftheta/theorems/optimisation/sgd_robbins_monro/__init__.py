@@ -53,7 +53,10 @@ def coin(rng: np.random.Generator) -> Measure:
 
 def hidden_noise(rng: np.random.Generator) -> Measure:
     return Measure(
-        "x = ±1 and Gaussian noise that nobody counted", np.array([[-1.0], [1.0]]), np.array([0.5, 0.5]), 2.0
+        "x = ±1 and Gaussian noise that nobody counted",
+        np.array([[-1.0], [1.0]]),
+        np.array([0.5, 0.5]),
+        2.0,
     )
 
 
@@ -64,11 +67,12 @@ def hidden_noise(rng: np.random.Generator) -> Measure:
 )
 def strongly_convex(subject: Measure | Network, *, mu: float) -> Finding:
     if isinstance(subject, Measure):
-        note = (
-            f"μ = {mu:g}, {len(subject.atoms)} atoms of dimension {subject.atoms.shape[1]}, spread {subject.spread:g}"
-        )
+        atoms = f"{len(subject.atoms)} atoms of dimension {subject.atoms.shape[1]}"
+        note = f"μ = {mu:g}, {atoms}, spread {subject.spread:g}"
         return Finding.decide(
-            subject.spread == 0 and subject.atoms.shape[1] == 1 and mu > 0, note, "the law is given so"
+            subject.spread == 0 and subject.atoms.shape[1] == 1 and mu > 0,
+            note,
+            "the law is given so",
         )
     try:
         last_layer_of(subject, RIDGE)
@@ -84,14 +88,20 @@ def strongly_convex(subject: Measure | Network, *, mu: float) -> Finding:
 )
 def robbins_monro(subject: Measure | Network, *, tau: float, mu: float, exponent: float) -> Finding:
     note = f"a = {exponent:g}, 2μτ = {2 * mu * tau:g}"
-    return Finding.decide(0.5 < exponent <= 1 and (exponent < 1 or 2 * mu * tau > 1), note, "a comparison of knobs")
+    return Finding.decide(
+        0.5 < exponent <= 1 and (exponent < 1 or 2 * mu * tau > 1), note, "a comparison of knobs"
+    )
 
 
 @hypothesis(
-    r"the constant step is below $\frac2\mu$", remedy="take a smaller constant step", name="a stable constant step"
+    r"the constant step is below $\frac2\mu$",
+    remedy="take a smaller constant step",
+    name="a stable constant step",
 )
 def constant_step_stable(subject: Measure | Network, *, mu: float, constant_step: float) -> Finding:
-    return Finding.decide(0 < mu * constant_step < 2, f"μτ = {mu * constant_step:g}", "a comparison of knobs")
+    return Finding.decide(
+        0 < mu * constant_step < 2, f"μτ = {mu * constant_step:g}", "a comparison of knobs"
+    )
 
 
 @theorem(
@@ -117,12 +127,24 @@ def sgd_robbins_monro(
     subject: Measure | Network,
     rng: np.random.Generator,
     *,
-    tau: Annotated[float, Knob(0.1, 4, "step of the first update", "τ", log=True, least=1e-3, most=100)] = 1.0,
-    mu: Annotated[float, Knob(0.1, 4, "curvature of the quadratic", "μ", log=True, least=1e-3, most=100)] = 1.0,
-    exponent: Annotated[float, Knob(0.5, 1.0, "how fast the steps shrink", "a", least=0.0, most=2.0)] = 1.0,
-    constant_step: Annotated[float, Knob(0.01, 1.5, "the constant step", "τ", least=1e-4, most=100)] = 0.1,
-    steps: Annotated[int, Knob(100, 10_000, "number of steps", "ℓ", log=True, least=20, most=50_000)] = 1000,
-    paths: Annotated[int, Knob(100, 10_000, "runs of the experiment", "n", log=True, least=20)] = 2000,
+    tau: Annotated[
+        float, Knob(0.1, 4, "step of the first update", "τ", log=True, least=1e-3, most=100)
+    ] = 1.0,
+    mu: Annotated[
+        float, Knob(0.1, 4, "curvature of the quadratic", "μ", log=True, least=1e-3, most=100)
+    ] = 1.0,
+    exponent: Annotated[
+        float, Knob(0.5, 1.0, "how fast the steps shrink", "a", least=0.0, most=2.0)
+    ] = 1.0,
+    constant_step: Annotated[
+        float, Knob(0.01, 1.5, "the constant step", "τ", least=1e-4, most=100)
+    ] = 0.1,
+    steps: Annotated[
+        int, Knob(100, 10_000, "number of steps", "ℓ", log=True, least=20, most=50_000)
+    ] = 1000,
+    paths: Annotated[
+        int, Knob(100, 10_000, "runs of the experiment", "n", log=True, least=20)
+    ] = 2000,
 ) -> Evidence:
     r"""$\theta_{\ell+1}=\theta_\ell-\tau_\ell\nabla\mathcal E_{i_\ell}(\theta_\ell)$ with unbiased gradients,
     $\sum\tau_\ell=\infty$, $\sum\tau_\ell^2<\infty$. For $\mathcal E$ $\mu$-strongly convex and $\tau_\ell=\tau/\ell$,
@@ -133,7 +155,9 @@ def sgd_robbins_monro(
         return _train_last_layer(subject, rng, steps, paths)
     law = Law.of(subject.atoms[:, 0].tolist(), subject.weights.tolist())
     m, t, a, flat = (Fraction(str(v)) for v in (mu, tau, exponent, constant_step))
-    return _descend_law(Quadratic(law, m, t, a, flat, steps, paths, Fraction(subject.spread) ** 2), rng)
+    return _descend_law(
+        Quadratic(law, m, t, a, flat, steps, paths, Fraction(subject.spread) ** 2), rng
+    )
 
 
 # -- on a quadratic with draws from a law -------------------------------------------------------------------
@@ -147,12 +171,20 @@ def _descend_law(sgd: Quadratic, rng: np.random.Generator) -> Evidence:
     runs = sgd.experiment(rng, shrinking, exact)
     hovering = sgd.experiment(rng, flat, level)
     order = float(sgd.exponent)
-    experiments = {"constant": hovering, f"1/ℓ^{order:g}": runs} if order != 1 else {"1/ℓ": runs, "constant": hovering}
+    experiments = (
+        {"constant": hovering, f"1/ℓ^{order:g}": runs}
+        if order != 1
+        else {"1/ℓ": runs, "constant": hovering}
+    )
     bias = Enclosure.exact(batch_bias(sgd.law, Fraction(1, 3), sgd.mu))
     return Evidence(
         claims=(
             Identity("bias of the gradient over all draws and batches", bias, Enclosure.exact(0)),
-            Identity("how far the recursion moves τσ²μ/(2 − μτ)", Enclosure.exact(sgd.drift()), Enclosure.exact(0)),
+            Identity(
+                "how far the recursion moves τσ²μ/(2 − μτ)",
+                Enclosure.exact(sgd.drift()),
+                Enclosure.exact(0),
+            ),
             Identity(f"E e² at ℓ = {sgd.steps:,}, decreasing steps", runs.seen, exact[-1]),
             Identity(f"E e² at ℓ = {sgd.steps:,}, constant steps", hovering.seen, level[-1]),
             *_claim_rate(sgd, exact),
@@ -176,7 +208,9 @@ def _claim_rate(sgd: Quadratic, moments: list[Enclosure]) -> list[Claim]:
     r"""The fitted order; for $\tau/\ell$, $\ell\,\mathbb Ee_\ell^2\to\frac{c^2\sigma^2}{2c-1}$."""
     c = sgd.mu * sgd.tau
     late = len(sgd.at) // 2
-    claims: list[Claim] = [_fit_order(sgd, moments, "E e_ℓ², decreasing steps", float(sgd.exponent), sharp=False)]
+    claims: list[Claim] = [
+        _fit_order(sgd, moments, "E e_ℓ², decreasing steps", float(sgd.exponent), sharp=False)
+    ]
     if sgd.exponent == 1 and 2 * c > 1:
         limit = c**2 * sgd.law.variance / (2 * c - 1)
         seen = tuple(m * float(k) for m, k in zip(moments[late:], sgd.at[late:]))
@@ -186,11 +220,15 @@ def _claim_rate(sgd: Quadratic, moments: list[Enclosure]) -> list[Claim]:
     return claims
 
 
-def _fit_order(sgd: Quadratic, moments: list[Enclosure], what: str, order: float, sharp: bool) -> Rate:
+def _fit_order(
+    sgd: Quadratic, moments: list[Enclosure], what: str, order: float, sharp: bool
+) -> Rate:
     late = len(sgd.at) // 2
     errors = [m.middle for m in moments[late:]]
     slope = fit_rate(np.array(sgd.at[late:]), np.array(errors))
-    return Rate(what, order, slope, tuple(map(float, sgd.at[late:])), tuple(errors), slack=0.15, sharp=sharp)
+    return Rate(
+        what, order, slope, tuple(map(float, sgd.at[late:])), tuple(errors), slack=0.15, sharp=sharp
+    )
 
 
 def _draw_moments(sgd: Quadratic, experiments: dict[str, Experiment]) -> Curves:

@@ -42,7 +42,9 @@ def constant(c: Fraction) -> Schedule:
     return lambda k: ball(c)
 
 
-def second_moments(steps: Schedule, variance: Fraction, start: Fraction, at: Sequence[int]) -> list[Enclosure]:
+def second_moments(
+    steps: Schedule, variance: Fraction, start: Fraction, at: Sequence[int]
+) -> list[Enclosure]:
     r"""$\mathbb Ee_\ell^2$ for the $\ell$ of `at` (increasing), from $e_1=$ `start`, in ball arithmetic."""
     with ctx.workprec(BITS):
         m = ball(start**2)
@@ -70,7 +72,9 @@ def running_mean_gap(law: Law, rng: np.random.Generator, draws: int) -> Fraction
     r"""$\tau_\ell=\frac1{\mu\ell}$ makes $\theta_{\ell+1}$ the mean of the first $\ell$ draws, from any start: the
     largest difference, in rationals."""
     weights = np.array([float(p) for p in law.probabilities])
-    chosen = [law.values[i] for i in rng.choice(len(law.values), size=draws, p=weights / weights.sum())]
+    chosen = [
+        law.values[i] for i in rng.choice(len(law.values), size=draws, p=weights / weights.sum())
+    ]
     theta = Fraction(7, 3)
     total = Fraction(0)
     gap = Fraction(0)
@@ -88,7 +92,9 @@ def batch_bias(law: Law, theta: Fraction, mu: Fraction) -> Fraction:
     slopes = [mu * (theta - x) for x in atoms]
     batches = [sum(b, Fraction(0)) / size for b in combinations(slopes, size)]
     of_pairs = sum(batches, Fraction(0)) / len(batches) - sum(slopes, Fraction(0)) / len(slopes)
-    expected = sum((p * mu * (theta - x) for x, p in zip(law.values, law.probabilities)), Fraction(0))
+    expected = sum(
+        (p * mu * (theta - x) for x, p in zip(law.values, law.probabilities)), Fraction(0)
+    )
     return abs(of_pairs) + abs(expected - mu * (theta - law.mean))
 
 
@@ -171,11 +177,15 @@ class Quadratic:
         moved = (1 - c) ** 2 * self.floor + c**2 * (self.law.variance + self.hidden)
         return abs(moved - self.floor)
 
-    def experiment(self, rng: np.random.Generator, schedule: Schedule, exact: list[Enclosure]) -> "Experiment":
+    def experiment(
+        self, rng: np.random.Generator, schedule: Schedule, exact: list[Enclosure]
+    ) -> "Experiment":
         """Runs of SGD with these steps; `exact` are the second moments at the ℓ of `at`."""
         with ctx.workprec(BITS):
             c = [0.0, *(float(schedule(k).mid()) for k in range(1, self.steps + 1))]
-        errors = simulate(self.law, rng, c, float(self.start), self.at, self.paths, sqrt(self.hidden))
+        errors = simulate(
+            self.law, rng, c, float(self.start), self.at, self.paths, sqrt(self.hidden)
+        )
         squares = errors[-1] ** 2
         fourth = fourth_moment(self.law, c[1 : self.at[-1]], float(self.start))
         seen = mean(squares, variance=max(fourth - exact[-1].lo ** 2, 0.0))
@@ -219,7 +229,10 @@ class LastLayerSGD:
         n = len(self.last.features)
         W = self.last.start
         each = self.slopes(np.repeat(W[None], n, 0), np.arange(n)).mean(axis=0)
-        whole = self.last.features.T @ (self.last.features @ W - self.last.targets) / n + self.last.ridge * W
+        whole = (
+            self.last.features.T @ (self.last.features @ W - self.last.targets) / n
+            + self.last.ridge * W
+        )
         return float(np.abs(each - whole).max() / max(np.abs(whole).max(), 1e-300))
 
     def run(self, rng: np.random.Generator) -> "LastLayerRun":
@@ -229,7 +242,9 @@ class LastLayerSGD:
         mu = float(np.linalg.eigvalsh(last.hessian)[0])
         most = float((last.features**2).sum(axis=1).max()) + last.ridge
         best = last.optimum
-        noise = float((self.slopes(np.repeat(best[None], n, 0), np.arange(n)) ** 2).sum(axis=(1, 2)).mean())
+        noise = float(
+            (self.slopes(np.repeat(best[None], n, 0), np.arange(n)) ** 2).sum(axis=(1, 2)).mean()
+        )
         W = np.repeat(last.start[None], self.paths, 0)
         at = sorted({int(k) for k in np.geomspace(1, self.steps, 20)})
         bound = float(((last.start - best) ** 2).sum())

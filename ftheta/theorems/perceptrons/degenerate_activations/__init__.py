@@ -45,8 +45,13 @@ def random_network(
 ) -> Network:
     sizes = (inputs, *[width] * (maps - 1), 1)
     odd = [(2 * rng.integers(-4, 4, (n, m + 1)) + 1) / 8 for m, n in pairwise(sizes)]
-    layers = [Dense(W[:, :-1], W[:, -1], activation if i < maps else "identity") for i, W in enumerate(odd, 1)]
-    return Network.described(Description(tuple(layers)), f"{activation} network with {maps} affine maps")
+    layers = [
+        Dense(W[:, :-1], W[:, -1], activation if i < maps else "identity")
+        for i, W in enumerate(odd, 1)
+    ]
+    return Network.described(
+        Description(tuple(layers)), f"{activation} network with {maps} affine maps"
+    )
 
 
 def rectified_network(rng: np.random.Generator) -> Network:
@@ -54,7 +59,8 @@ def rectified_network(rng: np.random.Generator) -> Network:
 
 
 @hypothesis(
-    r"$\varrho$ is a polynomial of degree $r$", remedy="not applicable to other activations; nothing needs to change"
+    r"$\varrho$ is a polynomial of degree $r$",
+    remedy="not applicable to other activations; nothing needs to change",
 )
 def polynomial_activations(net: Network) -> Finding:
     if net.description is None:
@@ -64,9 +70,15 @@ def polynomial_activations(net: Network) -> Finding:
     bound = polynomial.degree_bound(theta)
     saved = polynomial.mergeable(theta)
     if others:
-        merged = f"; {saved} of {len(theta.layers)} affine maps can be multiplied out" if saved else ""
-        return Finding.failed(f"{', '.join(others)} is no polynomial: no collapse for this reason{merged}")
-    return Finding.proved(f"degree {bound.r}; L = {bound.maps}", "by name, in the list", Enclosure.exact(bound.r))
+        merged = (
+            f"; {saved} of {len(theta.layers)} affine maps can be multiplied out" if saved else ""
+        )
+        return Finding.failed(
+            f"{', '.join(others)} is no polynomial: no collapse for this reason{merged}"
+        )
+    return Finding.proved(
+        f"degree {bound.r}; L = {bound.maps}", "by name, in the list", Enclosure.exact(bound.r)
+    )
 
 
 @theorem(
@@ -81,7 +93,12 @@ def polynomial_activations(net: Network) -> Finding:
     presets={
         "textbook": {},
         "degree thirty-two": {"maps": 6, "width": 4},
-        "at the edge: one affine map": {"activation": "identity", "maps": 8, "width": 16, "inputs": 8},
+        "at the edge: one affine map": {
+            "activation": "identity",
+            "maps": 8,
+            "width": 16,
+            "inputs": 8,
+        },
         "broken on purpose": {"activation": "relu"},
     },
     errata=r"""Peyré's slides: “$\sigma$ must be non-polynomial to increase expressivity”. A polynomial of degree 2 does
@@ -116,16 +133,22 @@ def degenerate_activations(
         "degree": whole,
         "bound": Enclosure.exact(n),
         "best squared distance to |x|": Enclosure.exact(best),
-        "dimension of the polynomials": Enclosure.exact(polynomial.dimension_of(n, theta.widths[0])),
+        "dimension of the polynomials": Enclosure.exact(
+            polynomial.dimension_of(n, theta.widths[0])
+        ),
     }
     if n == 1:
         gap = Enclosure.exact(polynomial.gap_to_product(theta, along[0]))
-        claims.append(Identity("|f_θ(x) − (Ax + c)| for the product of all maps", gap, Enclosure.exact(0)))
+        claims.append(
+            Identity("|f_θ(x) − (Ax + c)| for the product of all maps", gap, Enclosure.exact(0))
+        )
         numbers["rank of the one affine map"] = Enclosure.exact(polynomial.collapse(theta).rank)
     met = f"{whole.lo:g}" if whole.lo >= 0 else "unknown"
     return Evidence(
         claims=tuple(claims),
-        as_printed=(AtMost("degree of f_θ ≤ 1: no more than an affine map", least, Enclosure.exact(1)),),
+        as_printed=(
+            AtMost("degree of f_θ ≤ 1: no more than an affine map", least, Enclosure.exact(1)),
+        ),
         charts=(draw_layers(theta, net.name),),
         numbers=numbers,
         summary=f"degree {met}, at most {n}; |x| is never closer than {float(best) ** 0.5:.4g} in L²",
@@ -133,14 +156,18 @@ def degenerate_activations(
     )
 
 
-def _claim_no_difference(theta: Description, along: Sequence[polynomial.Line], order: int) -> Identity:
+def _claim_no_difference(
+    theta: Description, along: Sequence[polynomial.Line], order: int
+) -> Identity:
     """That the differences of that order vanish on the lines; where one does not, it is computed again."""
     gaps = [polynomial.difference_on(theta, line, order) for line in along]
     line, gap = max(zip(along, gaps), key=lambda pair: pair[1].lo)
     witness = None
     if gap.lo > 0:
         again = polynomial.difference_on(theta, line, order, 2 * polynomial.BITS)
-        witness = Witness(line.place, again, Enclosure.exact(0), "the difference at twice the precision")
+        witness = Witness(
+            line.place, again, Enclosure.exact(0), "the difference at twice the precision"
+        )
     what = f"largest difference of order {order} along {len(along)} lines"
     return Identity(what, gap, Enclosure.exact(0), witness)
 
@@ -158,6 +185,13 @@ def _draw_fits(fits: Sequence[float], relu: Sequence[float], best: float, degree
     series = (
         Series("this activation and depth", widths, np.sqrt(fits)),
         Series(f"best polynomial of degree {degree}", widths, [best**0.5] * len(widths), "bound"),
-        Series("ReLU, best so far", widths, np.sqrt(np.maximum(np.minimum.accumulate(relu), 1e-30)), "reference"),
+        Series(
+            "ReLU, best so far",
+            widths,
+            np.sqrt(np.maximum(np.minimum.accumulate(relu), 1e-30)),
+            "reference",
+        ),
     )
-    return Curves("fits of |x|: width does not help", Axis("width", "log"), Axis("L² error", "log"), series)
+    return Curves(
+        "fits of |x|: width does not help", Axis("width", "log"), Axis("L² error", "log"), series
+    )

@@ -32,17 +32,23 @@ def best_squared(degree: int) -> Fraction:
 
 def nearest_squared(coefficients: Sequence[Fraction]) -> Fraction:
     r"""$\min_{a,b}\int_{-1}^1(a+b\,p(x)-|x|)^2dx$ for the polynomial $p$ with these coefficients, exactly."""
-    mean = sum((c / (k + 1) for k, c in enumerate(coefficients) if k % 2 == 0), Fraction(0))  # on [−1, 1]
+    # on [−1, 1]
+    mean = sum((c / (k + 1) for k, c in enumerate(coefficients) if k % 2 == 0), Fraction(0))
     centred = [*coefficients] or [Fraction(0)]
     centred[0] -= mean
     overlap = sum(2 * c / (k + 2) for k, c in enumerate(centred) if k % 2 == 0)
     square = sum(
-        2 * a * b / (j + k + 1) for j, a in enumerate(centred) for k, b in enumerate(centred) if (j + k) % 2 == 0
+        2 * a * b / (j + k + 1)
+        for j, a in enumerate(centred)
+        for k, b in enumerate(centred)
+        if (j + k) % 2 == 0
     )
     return Fraction(1, 6) - (overlap**2 / square if square else 0)
 
 
-def fit_squared(rng: np.random.Generator, words: Sequence[str], widths: Sequence[int] = WIDTHS) -> list[float]:
+def fit_squared(
+    rng: np.random.Generator, words: Sequence[str], widths: Sequence[int] = WIDTHS
+) -> list[float]:
     r"""$\int(g-|x|)^2$ for networks with random hidden layers and the best output layer, one for every width.
 
     Every layer is divided by its largest value, which only rescales its weights.
@@ -55,7 +61,9 @@ def fit_squared(rng: np.random.Generator, words: Sequence[str], widths: Sequence
         state = x[:, None]
         for word in words:
             state = state @ rng.normal(size=(state.shape[1], width)) + rng.normal(size=width)
-            state = {"square": np.square, "relu": lambda z: np.maximum(z, 0.0)}.get(word, lambda z: z)(state)
+            state = {"square": np.square, "relu": lambda z: np.maximum(z, 0.0)}.get(
+                word, lambda z: z
+            )(state)
             state = state / max(float(np.abs(state).max()), 1e-300)
         features = np.column_stack([np.ones(len(x)), state]) * root[:, None]
         target = np.abs(x) * root

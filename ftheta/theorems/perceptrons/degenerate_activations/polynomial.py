@@ -57,12 +57,17 @@ def degree_bound(description: Description) -> Bound:
     return Bound(max((ASSUMED if d is None else d for d in found), default=1), len(found) + 1)
 
 
-def evaluate(description: Description, state: Sequence[Element], number: Any = rational) -> list[Element]:
+def evaluate(
+    description: Description, state: Sequence[Element], number: Any = rational
+) -> list[Element]:
     """The layers on elements of any ring that has the numbers `number(w)`."""
     values = list(state)
     for layer in description.layers:
         rows = zip(layer.weight.tolist(), layer.bias.tolist())
-        values = [sum((number(w) * v for w, v in zip(row, values) if w), values[0] * 0 + number(b)) for row, b in rows]
+        values = [
+            sum((number(w) * v for w, v in zip(row, values) if w), values[0] * 0 + number(b))
+            for row, b in rows
+        ]
         values = [VALUES[activation(layer.activation).name](v) for v in values]
     return values
 
@@ -102,7 +107,9 @@ def lines(rng: np.random.Generator, dimension: int, count: int) -> list[Line]:
     for _ in range(count):
         start = rng.integers(-16, 17, dimension).tolist()
         step = (2 * rng.integers(-3, 3, dimension) + 1).tolist()
-        drawn.append(Line(tuple(Fraction(k, 16) for k in start), tuple(Fraction(k, 8) for k in step)))
+        drawn.append(
+            Line(tuple(Fraction(k, 16) for k in start), tuple(Fraction(k, 8) for k in step))
+        )
     return drawn
 
 
@@ -131,8 +138,12 @@ def difference_on(description: Description, line: Line, order: int, bits: int = 
     with ctx.workprec(bits):
         number = rational if exact else lambda w: arb(rational(w))
         lift = _fmpq if exact else lambda q: arb(_fmpq(q))
-        rows = [evaluate(description, [lift(x) for x in line.at(k)], number) for k in range(order + 1)]
-        totals: list[Element] = [abs(sum(w * row[j] for w, row in zip(weights, rows))) for j in range(len(rows[0]))]
+        rows = [
+            evaluate(description, [lift(x) for x in line.at(k)], number) for k in range(order + 1)
+        ]
+        totals: list[Element] = [
+            abs(sum(w * row[j] for w, row in zip(weights, rows))) for j in range(len(rows[0]))
+        ]
         if exact:
             return Enclosure.exact(max(Fraction(int(t.p), int(t.q)) for t in totals))
         sizes = [Enclosure.ball(t) for t in totals]
@@ -166,7 +177,10 @@ def collapse(description: Description) -> IntegerAffine:
     product = fmpz_mat([[int(i == j) for j in range(d + 1)] for i in range(d + 1)])
     total = 0
     for layer in description.layers:
-        numbers = [[Fraction(w) for w in row] for row in np.column_stack([layer.weight, layer.bias]).tolist()]
+        numbers = [
+            [Fraction(w) for w in row]
+            for row in np.column_stack([layer.weight, layer.bias]).tolist()
+        ]
         shift = max(q.denominator.bit_length() - 1 for row in numbers for q in row)
         rows = [[int(q * 2**shift) for q in row] for row in numbers]
         rows.append([0] * (len(rows[0]) - 1) + [2**shift])
@@ -177,7 +191,9 @@ def collapse(description: Description) -> IntegerAffine:
 
 def gap_to_product(description: Description, line: Line) -> Fraction:
     """The product of all maps beside the layers one after the other, at the start of the line: how far apart."""
-    layers = [Fraction(int(v.p), int(v.q)) for v in evaluate(description, [_fmpq(x) for x in line.start])]
+    layers = [
+        Fraction(int(v.p), int(v.q)) for v in evaluate(description, [_fmpq(x) for x in line.start])
+    ]
     return max(abs(a - b) for a, b in zip(layers, collapse(description)(line.start)))
 
 

@@ -43,17 +43,25 @@ def hat_or_random(
     kind: Annotated[str, Knob(says="which network", choices=("hat", "random"))] = "hat",
     maps: Annotated[int, Knob(1, 64, "affine maps of the random network", "L", most=200)] = 3,
     width: Annotated[int, Knob(1, 64, "neurons of a hidden layer", "d", log=True, most=128)] = 4,
-    activation: Annotated[str, Knob(says="activation of the random network", symbol="σ", choices=WORDS)] = "relu",
+    activation: Annotated[
+        str, Knob(says="activation of the random network", symbol="σ", choices=WORDS)
+    ] = "relu",
     activated: Annotated[bool, Knob(says="whether its output is activated too")] = False,
     idle: Annotated[bool, Knob(says="whether the first activation is left out")] = False,
 ) -> Network:
-    drawn = shallow() if kind == "hat" else random_mlp(rng, (2, *[width] * (maps - 1), 1), activation, bias=0.5)
+    drawn = (
+        shallow()
+        if kind == "hat"
+        else random_mlp(rng, (2, *[width] * (maps - 1), 1), activation, bias=0.5)
+    )
     layers = list(drawn.layers)
     if activated and kind == "random":
         layers[-1] = Dense(layers[-1].weight, layers[-1].bias, activation)
     if idle:
         layers[0] = Dense(layers[0].weight, layers[0].bias)
-    return Network.described(Description(tuple(layers)), kind if kind == "hat" else f"random {activation} network")
+    return Network.described(
+        Description(tuple(layers)), kind if kind == "hat" else f"random {activation} network"
+    )
 
 
 def first_activation_missing(rng: np.random.Generator) -> Network:
@@ -77,7 +85,9 @@ def activated_between(net: Network) -> Finding:
     gist="Papers count depth in four ways that differ by one; this says which number your network has in each, and why "
     "it matters whether the output is activated.",
     see_also=("network-description-realisation", "depth-separation", "cpa-depth-bound"),
-    same_for_all={"activations, and L − 1": "counted in the network: networks of equal depth have equally many"},
+    same_for_all={
+        "activations, and L − 1": "counted in the network: networks of equal depth have equally many"
+    },
     assumes=(has_layers, describes_this_function, activated_between),
     on=hat_or_random,
     breaks_on=first_activation_missing,
@@ -95,7 +105,9 @@ def depth_conventions(
     net: Network,
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(1, 64, "inputs tried against the misprint", "m", log=True, most=256)] = 4,
+    points: Annotated[
+        int, Knob(1, 64, "inputs tried against the misprint", "m", log=True, most=256)
+    ] = 4,
 ) -> Evidence:
     r"""$L$ affine maps with $L-1$ activations between them (Gribonval, Scaman) are $D=L$ maps $\sigma(W\cdot+b)$, the
     last without $\sigma$ (Peyré), and $A_0,\dots,A_{L'}$ with $L'=L-1$ (Murari). $D$ maps with an activated output are
@@ -117,7 +129,13 @@ def depth_conventions(
     values = states(headed, np.outer(t, along / np.abs(along).max()))[-1][1][:, 0]
     word = "affine" if not depth.murari else "shallow" if depth.murari == 1 else "deep"
     return Evidence(
-        claims=(Identity("activations, and L − 1", Enclosure.exact(between), Enclosure.exact(depth.gribonval - 1)),),
+        claims=(
+            Identity(
+                "activations, and L − 1",
+                Enclosure.exact(between),
+                Enclosure.exact(depth.gribonval - 1),
+            ),
+        ),
         as_printed=(_misprint_deep(depth), *misprint_universal(headed, x)),
         charts=(_draw_activated(theta, net.name), _draw_cut_off(values, t)),
         tables=(_tabulate(theta),),
@@ -137,12 +155,20 @@ def misprint_universal(description: Description, x: np.ndarray) -> tuple[AtMost,
     if not forms.is_exact(description):
         return ()
     f = exact(description)
-    found = [(abs(value), i, j, value) for i, row in enumerate(x) for j, value in enumerate(f(row.tolist()))]
+    found = [
+        (abs(value), i, j, value)
+        for i, row in enumerate(x)
+        for j, value in enumerate(f(row.tolist()))
+    ]
     size, i, j, value = max(found, key=lambda entry: entry[0])
     how = "every neuron in rational arithmetic; an output of ReLU is at least 0"
     place = ", ".join(f"{v:.4g}" for v in x[i][:8]) + " …" * (len(x[i]) > 8)
-    witness = Witness({"x": place, "output": float(j)}, Enclosure.exact(size), Enclosure.exact(0), how)
-    what = f"distance from {'−' if value > 0 else ''}f_θ to the networks with ReLU on the output ≤ 0"
+    witness = Witness(
+        {"x": place, "output": float(j)}, Enclosure.exact(size), Enclosure.exact(0), how
+    )
+    what = (
+        f"distance from {'−' if value > 0 else ''}f_θ to the networks with ReLU on the output ≤ 0"
+    )
     return (AtMost(what, Enclosure.exact(size), Enclosure.exact(0), witness=witness),)
 
 
@@ -161,10 +187,16 @@ def _tabulate(description: Description) -> Table:
             d.affine if strict or not d.linear_output else "none",
             d.affine + 1 if strict else d.affine,
             d.affine,
-            "head [I, −I]" if strict else "as it is" if not d.linear_output else "needs ReLU: r(z) − r(−z) = z",
+            "head [I, −I]"
+            if strict
+            else "as it is"
+            if not d.linear_output
+            else "needs ReLU: r(z) − r(−z) = z",
         ),
     )
-    return Table("depth", ("convention", "symbol", "depth", "affine maps", "activations", "how"), rows)
+    return Table(
+        "depth", ("convention", "symbol", "depth", "affine maps", "activations", "how"), rows
+    )
 
 
 def _draw_activated(description: Description, title: str) -> Diagram:
@@ -174,7 +206,9 @@ def _draw_activated(description: Description, title: str) -> Diagram:
     last = len(shown.layers)
     for i, layer in enumerate(shown.layers, 1):
         name = "linear head" if i == last else f"map {i}"
-        layers.append(Layer(name, len(layer.bias), "" if layer.activation == "identity" else layer.activation))
+        layers.append(
+            Layer(name, len(layer.bias), "" if layer.activation == "identity" else layer.activation)
+        )
     return Diagram(title, tuple(layers))
 
 
@@ -185,7 +219,12 @@ def _draw_cut_off(values: np.ndarray, t: np.ndarray) -> Curves:
         Series("−f", t, -values, "reference"),
         Series("r(−f): what is left", t, np.maximum(-values, 0.0)),
     )
-    return Curves("ReLU on the output cuts off what is negative", Axis("t, along a line"), Axis("value"), series)
+    return Curves(
+        "ReLU on the output cuts off what is negative",
+        Axis("t, along a line"),
+        Axis("value"),
+        series,
+    )
 
 
 # -- examples: the converters between the conventions -------------------------------------------------------
@@ -202,11 +241,17 @@ def _examples(theta: Description) -> Examples:
         if other is None:
             continue
         wrong = Enclosure.exact(forms.wrong_numbers(theta, other))
-        claims.append(Identity(f"numbers that keep f_θ from being {name}", wrong, Enclosure.exact(0)))
+        claims.append(
+            Identity(f"numbers that keep f_θ from being {name}", wrong, Enclosure.exact(0))
+        )
         gap = forms.gap_on_line(theta, other)
         if gap is not None:
             claims.append(
-                Identity(f"sup over the line of |f_θ − its form as {name}|", enclose_rational(gap), enclose_rational(0))
+                Identity(
+                    f"sup over the line of |f_θ − its form as {name}|",
+                    enclose_rational(gap),
+                    enclose_rational(0),
+                )
             )
     return Examples((*claims, *claim_never_negative(theta)))
 
@@ -218,6 +263,8 @@ def claim_never_negative(theta: Description) -> tuple[Identity, ...]:
         return ()
     return (
         Identity(
-            "sup over the line of |f − r(f)|, with ReLU on the output", enclose_rational(below), enclose_rational(0)
+            "sup over the line of |f − r(f)|, with ReLU on the output",
+            enclose_rational(below),
+            enclose_rational(0),
         ),
     )

@@ -54,7 +54,9 @@ def depths(description: Description) -> Depths:
 
 def idle_layers(description: Description) -> list[int]:
     """The hidden layers without an activation, counted from 1: there two affine maps are one."""
-    return [i for i, layer in enumerate(description.layers[:-1], 1) if layer.activation == "identity"]
+    return [
+        i for i, layer in enumerate(description.layers[:-1], 1) if layer.activation == "identity"
+    ]
 
 
 def with_linear_output(description: Description) -> Description:
@@ -72,7 +74,9 @@ def with_activated_layers(description: Description) -> Description | None:
         return None
     last = description.layers[-1]
     m = description.widths[-1]
-    doubled = Dense(np.vstack([last.weight, -last.weight]), np.concatenate([last.bias, -last.bias]), "relu")
+    doubled = Dense(
+        np.vstack([last.weight, -last.weight]), np.concatenate([last.bias, -last.bias]), "relu"
+    )
     head = Dense(np.hstack([np.eye(m), -np.eye(m)]), np.zeros(m))
     return Description((*description.layers[:-1], doubled, head))
 
@@ -97,7 +101,12 @@ def wrong_numbers(origin: Description, converted: Description) -> int:
         return wrong + _differ(last, here) + _differ(Dense(np.eye(m), np.zeros(m)), head)
     top = Dense(here.weight[:m], here.bias[:m]), Dense(-here.weight[m:], -here.bias[m:])
     signs = Dense(np.hstack([np.eye(m), -np.eye(m)]), np.zeros(m))
-    return wrong + sum(_differ(last, half) for half in top) + (here.activation != "relu") + _differ(signs, head)
+    return (
+        wrong
+        + sum(_differ(last, half) for half in top)
+        + (here.activation != "relu")
+        + _differ(signs, head)
+    )
 
 
 def _differ(a: Dense, b: Dense) -> int:
@@ -110,9 +119,10 @@ def _differ(a: Dense, b: Dense) -> int:
 def is_exact(description: Description) -> bool:
     """Whether it can be evaluated in rational arithmetic: ReLU or identity layers, and not too many weights."""
     size = sum(weight.size for weight, _ in description.params)
-    return {layer.activation for layer in description.layers} <= {"relu", "identity"} and size * len(
-        description.layers
-    ) <= EXACT_SIZE
+    return {layer.activation for layer in description.layers} <= {
+        "relu",
+        "identity",
+    } and size * len(description.layers) <= EXACT_SIZE
 
 
 def exact_gap(one: Description, other: Description, x: np.ndarray) -> Fraction:

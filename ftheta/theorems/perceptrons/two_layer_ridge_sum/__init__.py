@@ -34,21 +34,29 @@ ZERO = Enclosure.exact(0)
 TOLERANCE = 1e-7  # of the residual's products with the terms, some of which were left out
 TARGETS = {
     "wave": Target("sin 2πx + x/2", lambda x: jnp.sin(2 * jnp.pi * x) + x / 2, (-1.0,), (1.0,)),
-    "bump": Target("exp(−4|x|²) + x₁x₂", lambda x: jnp.exp(-4 * x @ x) + x[0] * x[1], (-1.0, -1.0), (1.0, 1.0)),
+    "bump": Target(
+        "exp(−4|x|²) + x₁x₂", lambda x: jnp.exp(-4 * x @ x) + x[0] * x[1], (-1.0, -1.0), (1.0, 1.0)
+    ),
 }
 
 
 def random_ridges(
     rng: np.random.Generator,
     *,
-    target: Annotated[str, Knob(says="the function to fit", symbol="f", choices=tuple(TARGETS))] = "wave",
-    choice: Annotated[str, Knob(says="how p terms are chosen", choices=("nested", "drawn anew"))] = "nested",
+    target: Annotated[
+        str, Knob(says="the function to fit", symbol="f", choices=tuple(TARGETS))
+    ] = "wave",
+    choice: Annotated[
+        str, Knob(says="how p terms are chosen", choices=("nested", "drawn anew"))
+    ] = "nested",
 ) -> Family:
     goal = TARGETS[target]
     seed = int(rng.integers(2**32))
 
     def member(p: int, _: np.random.Generator) -> Ridges:
-        return draw_ridges(np.random.default_rng([seed, p * (choice == "drawn anew")]), p, goal.dimension)
+        return draw_ridges(
+            np.random.default_rng([seed, p * (choice == "drawn anew")]), p, goal.dimension
+        )
 
     return Family(f"ridge functions for {goal.name}, {choice}", member, goal)
 
@@ -67,16 +75,23 @@ def terms_of(subject: Family, p: int) -> Ridges:
     return subject.member(p, np.random.default_rng(0))
 
 
-@hypothesis("there are real values to fit", remedy="give a Target with finite values, or data with one label per row")
+@hypothesis(
+    "there are real values to fit",
+    remedy="give a Target with finite values, or data with one label per row",
+)
 def finite_values(subject: Family) -> Finding:
     try:
         x, y = points_and_values(subject)
     except FthetaError as error:
         return Finding.failed(error.what)
-    return Finding.decide(bool(np.isfinite(y).all()), f"{len(y):,} points in dimension {x.shape[1]}", "all looked at")
+    return Finding.decide(
+        bool(np.isfinite(y).all()), f"{len(y):,} points in dimension {x.shape[1]}", "all looked at"
+    )
 
 
-@hypothesis("the $p$ terms are the first of more", remedy="keep the terms that are there and add new ones")
+@hypothesis(
+    "the $p$ terms are the first of more", remedy="keep the terms that are there and add new ones"
+)
 def nested_terms(subject: Family, *, terms: int) -> Finding:
     most = terms_of(subject, terms)
     fewer = choose_sizes(terms)
@@ -113,8 +128,12 @@ def two_layer_ridge_sum(
     rng: np.random.Generator,
     *,
     terms: Annotated[int, Knob(1, 300, "ridge functions at most", "p", log=True, most=500)] = 100,
-    cells: Annotated[int, Knob(1, 1000, "cells of the interpolation of x²", "n", log=True, most=5000)] = 10,
-    activation: Annotated[str, Knob(says="the activation", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    cells: Annotated[
+        int, Knob(1, 1000, "cells of the interpolation of x²", "n", log=True, most=5000)
+    ] = 10,
+    activation: Annotated[
+        str, Knob(says="the activation", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Evidence:
     r"""In $f_\theta(x)=\sum_{s\le p}a_s\,\sigma(\langle x,w_s\rangle+b_s)$ every term is constant on the hyperplanes
     orthogonal to $w_s$. For fixed $(w_s,b_s)$ the best $a$ solves a least-squares problem, and its error does not grow
@@ -151,8 +170,15 @@ def claim_no_weights_needed(found: Fits) -> Claim:
     """Without output weights, as Peyré's notes print the sum once, it fits as well as with them."""
     best = Enclosure.equal(found.fits[found.most].error)
     terms = min(WEIGHTED, len(found.last))
-    witness = Witness({"terms": float(terms)}, found.bare_ball, found.best_ball, "least squares in balls")
-    return AtMost("error without output weights ≤ error with them", Enclosure.equal(found.bare), best, witness=witness)
+    witness = Witness(
+        {"terms": float(terms)}, found.bare_ball, found.best_ball, "least squares in balls"
+    )
+    return AtMost(
+        "error without output weights ≤ error with them",
+        Enclosure.equal(found.bare),
+        best,
+        witness=witness,
+    )
 
 
 def _examples(ridges: Ridges, cells: int) -> Examples:

@@ -16,7 +16,8 @@ PANELS = (6, 30, 100)  # the numbers of terms that the seed draws
 SOLVES = 100  # least-squares problems at most
 DEPENDENT = 1e-7  # a term is left out when all but this part of it is spanned by the ones before
 BITS = 1024  # of the balls in which least squares are solved again
-WEIGHTED = 8  # terms whose best weights are found in balls to bound the error of the best weights of all
+# terms whose best weights are found in balls to bound the error of the best weights of all
+WEIGHTED = 8
 
 
 def choose_sizes(terms: int) -> list[int]:
@@ -105,7 +106,10 @@ class Fits:
 def fit_more_and_more(draw: Draw, x: np.ndarray, y: np.ndarray, terms: int, word: str) -> Fits:
     """Fits for every number of terms tried; `draw(p)` gives p terms."""
     if not np.isfinite(y).all():
-        raise SubjectError("The values to fit must be finite.", got=f"{np.count_nonzero(~np.isfinite(y))} that are not")
+        raise SubjectError(
+            "The values to fit must be finite.",
+            got=f"{np.count_nonzero(~np.isfinite(y))} that are not",
+        )
     inside = rescale_to_cube(x)
     last = draw(terms)
     fits = {p: fit_output_weights(draw(p)(inside, word), y) for p in choose_sizes(terms)}
@@ -137,7 +141,11 @@ def _enclose_growth(few: np.ndarray, more: np.ndarray, y: np.ndarray) -> Enclosu
     with ctx.workprec(BITS):
         before = _least_error(few, y)
         after = _least_error(more, y)
-        return Enclosure.unknown() if before is None or after is None else Enclosure.ball(after - before)
+        return (
+            Enclosure.unknown()
+            if before is None or after is None
+            else Enclosure.ball(after - before)
+        )
 
 
 def _enclose_bare_and_best(features: np.ndarray, y: np.ndarray) -> tuple[Enclosure, Enclosure]:

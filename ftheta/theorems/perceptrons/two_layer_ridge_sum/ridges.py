@@ -27,7 +27,8 @@ class Ridges:
 
     def __call__(self, x: np.ndarray, word: str) -> np.ndarray:
         """One column per term, one row per point."""
-        inner = np.zeros((len(x), -(-len(self) // BLOCK) * BLOCK))  # JAX compiles one program a shape
+        # JAX compiles one program a shape
+        inner = np.zeros((len(x), -(-len(self) // BLOCK) * BLOCK))
         inner[:, : len(self)] = x @ self.directions.T + self.offsets
         return np.asarray(activation(word).function(jnp.asarray(inner)))[:, : len(self)]
 

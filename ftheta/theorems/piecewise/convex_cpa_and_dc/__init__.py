@@ -84,7 +84,12 @@ def piecewise_affine(given: Network | Dataset) -> Finding:
     title="Convex functions are maxima of affine ones, all others differences",
     gist="A convex piecewise-affine function is a maximum of affine ones, and every other one is the difference of two "
     "convex ones: the form behind compilers to networks, convex regression and difference-of-convex optimisation.",
-    see_also=("cpa-to-relu-compiler", "max-network", "structure-preserving-networks", "relu-net-is-cpa"),
+    see_also=(
+        "cpa-to-relu-compiler",
+        "max-network",
+        "structure-preserving-networks",
+        "relu-net-is-cpa",
+    ),
     sources=("murari-slides", "hannah2013", "kripfganz1987"),
     assumes=(piecewise_affine,),
     on=network,
@@ -102,11 +107,19 @@ def convex_cpa_and_dc(
     given: Network | Dataset,
     rng: np.random.Generator,
     *,
-    ridge: Annotated[str, Knob(says="what is added along a concave hyperplane", choices=("r(ν)", "|ν|"))] = "r(ν)",
+    ridge: Annotated[
+        str, Knob(says="what is added along a concave hyperplane", choices=("r(ν)", "|ν|"))
+    ] = "r(ν)",
     output: Annotated[int, Knob(0, 9, "which output of the network", "j", most=10_000)] = 0,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)] = 2.0,
-    at: Annotated[float, Knob(-2, 2, "all coordinates of the point where g and h are printed", "x", most=1e3)] = 0.5,
-    max_cells: Annotated[int, Knob(10, 5000, "cells at most", "N", log=True, least=1, most=10_000)] = 2000,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
+    ] = 2.0,
+    at: Annotated[
+        float, Knob(-2, 2, "all coordinates of the point where g and h are printed", "x", most=1e3)
+    ] = 0.5,
+    max_cells: Annotated[
+        int, Knob(10, 5000, "cells at most", "N", log=True, least=1, most=10_000)
+    ] = 2000,
 ) -> Evidence:
     r"""A continuous piecewise-affine $f$ on a convex set is convex if and only if its slope does not fall across any
     facet, and then it is the maximum of its affine pieces. Every such $f=g-h$ with $g,h$ convex: with the jumps
@@ -119,7 +132,9 @@ def convex_cpa_and_dc(
     else:
         normal = normal_form(given)
         if normal.network:
-            view = Window.of(normal.network, None if given.data is None else given.data.x, rng, radius)
+            view = Window.of(
+                normal.network, None if given.data is None else given.data.x, rng, radius
+            )
             form = from_network(view, output, max_cells, ridge == "|ν|")
             if form and (normal.refusal or normal.basis is not Basis.EXACT):
                 claims = (agreement_claim(view, given, form.pieces, given.input_shape, output),)
@@ -184,14 +199,21 @@ def values_on(refined: Sequence[Piece], points: np.ndarray) -> np.ndarray:
     return found
 
 
-def _draw_parts(refined: Sequence[Piece], frame: Polyhedron, axes: tuple[Axis, Axis]) -> list[Chart]:
+def _draw_parts(
+    refined: Sequence[Piece], frame: Polyhedron, axes: tuple[Axis, Axis]
+) -> list[Chart]:
     """$f$, $g$ and $h$ in a box: graphs on a line, heat maps in the plane, nothing in higher dimensions."""
     ends = np.array([[x / c[-1] for x in c[:-1]] for c in frame.corners])
     low = ends.min(axis=0)
     high = ends.max(axis=0)
     names = ("f", "g, convex", "h, convex")
     if len(low) == 1:
-        kinks = {c[0] / c[1] for p in refined for c in p.cell.corners if c[1] and low[0] < c[0] / c[1] < high[0]}
+        kinks = {
+            c[0] / c[1]
+            for p in refined
+            for c in p.cell.corners
+            if c[1] and low[0] < c[0] / c[1] < high[0]
+        }
         x = np.sort([*kinks, *np.linspace(low[0], high[0], 65)])
         roles: tuple[Role, ...] = ("measured", "reference", "other")
         columns = values_on(refined, x[:, None]).T
@@ -200,7 +222,9 @@ def _draw_parts(refined: Sequence[Piece], frame: Polyhedron, axes: tuple[Axis, A
     if len(low) > 2:
         return []
     x, y = (np.linspace(a, b, GRID) for a, b in zip(low, high))
-    table = values_on(refined, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)).reshape(GRID, GRID, 3)
+    table = values_on(refined, np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)).reshape(
+        GRID, GRID, 3
+    )
     extent = (float(low[0]), float(high[0]), float(low[1]), float(high[1]))
     return [Heatmap(name, *axes, table[:, :, k], extent, "value") for k, name in enumerate(names)]
 
@@ -228,7 +252,11 @@ def _tabulate_form(form: ConvexForm) -> tuple[Table, ...]:
     for w, plane in form.difference.ridges[:SHOWN]:
         slopes.append((floats([w])[0], *map(float, plane)))
     largest = tuple(tuple(floats(row)) for row in form.forms[:SHOWN])
-    tables = [Table("g: affine pieces of the maximum", (*names, "constant"), largest)] if largest else []
+    tables = (
+        [Table("g: affine pieces of the maximum", (*names, "constant"), largest)] if largest else []
+    )
     if slopes:
-        tables.append(Table("h: weights and hyperplanes", ("weight", *names, "constant"), tuple(slopes)))
+        tables.append(
+            Table("h: weights and hyperplanes", ("weight", *names, "constant"), tuple(slopes))
+        )
     return tuple(tables)

@@ -57,7 +57,11 @@ class ConvexForm:
     @property
     def counts(self) -> dict[str, int]:
         made = self.difference
-        counts = {"pieces": len(self.pieces), "facets": len(made.facets), "concave facets": len(made.concave)}
+        counts = {
+            "pieces": len(self.pieces),
+            "facets": len(made.facets),
+            "concave facets": len(made.concave),
+        }
         counts |= {"hyperplanes in h": len(made.ridges)}
         return counts | ({"pieces of g": len(self.forms)} if self.refined else {})
 
@@ -65,7 +69,9 @@ class ConvexForm:
     def summary(self) -> str:
         c = self.counts
         kind = (
-            "convex" if not c["concave facets"] else f"not convex: {c['concave facets']:,} facets where it bends down"
+            "convex"
+            if not c["concave facets"]
+            else f"not convex: {c['concave facets']:,} facets where it bends down"
         )
         many = f"{c['pieces of g']:,}" if self.refined else "too many"
         parts = f"g is the maximum of {many} forms, h has {c['hyperplanes in h']:,} ridges"
@@ -75,7 +81,9 @@ class ConvexForm:
 def from_network(view: Window, output: int, max_cells: int, even: bool) -> ConvexForm | None:
     """One output of a network on a line or a plane; None where there are more cells than allowed."""
     if not 0 <= output < view.net.widths[-1]:
-        raise SubjectError("There is no such output.", got=output, remedy=f"0 … {view.net.widths[-1] - 1}")
+        raise SubjectError(
+            "There is no such output.", got=output, remedy=f"0 … {view.net.widths[-1] - 1}"
+        )
     pieces = view.pieces(max_cells)
     if pieces is None:
         return None
@@ -89,11 +97,17 @@ def from_network(view: Window, output: int, max_cells: int, even: bool) -> Conve
 def from_data(x: np.ndarray, y: np.ndarray | None) -> ConvexForm:
     """The convex function nearest to the data in the largest distance."""
     rows = np.reshape(x, (len(x), -1))
-    fit = convex_fit(rows, np.ravel(y))  # type: ignore[arg-type]
+    targets = np.ravel(y)  # type: ignore[arg-type]
+    fit = convex_fit(rows, targets)
     made = Difference.of(cells_of_maximum(fit.forms))
     pad = np.maximum(0.1 * np.ptp(rows, axis=0), 0.1)
     frame = box((rows.min(axis=0) - pad).tolist(), (rows.max(axis=0) + pad).tolist())
     points = [tuple(map(rational, row)) for row in rows.tolist()]
-    off = [abs(max(value(f, p) for f in fit.forms) - rational(t)) for p, t in zip(points, np.ravel(y).tolist())]  # type: ignore[arg-type]
+    off = [
+        abs(max(value(f, p) for f in fit.forms) - rational(t))
+        for p, t in zip(points, targets.tolist())
+    ]
     refined = made.refine(budget(5000))
-    return ConvexForm(made, refined, frame, excess=max(off) - fit.distance, distance=floats([fit.distance])[0])
+    return ConvexForm(
+        made, refined, frame, excess=max(off) - fit.distance, distance=floats([fit.distance])[0]
+    )

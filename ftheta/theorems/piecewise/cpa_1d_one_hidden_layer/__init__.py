@@ -20,7 +20,9 @@ from .spline import interpolate, pairs
 def points(
     rng: np.random.Generator,
     *,
-    points: Annotated[int, Knob(4, 400, "points to interpolate; 4 are those of the textbook", "n", most=500)] = 4,
+    points: Annotated[
+        int, Knob(4, 400, "points to interpolate; 4 are those of the textbook", "n", most=500)
+    ] = 4,
     clashes: Annotated[int, Knob(0, 4, "points given a second time with another value", "c")] = 0,
 ) -> Dataset:
     x = np.arange(points, dtype=np.float64)
@@ -39,11 +41,17 @@ def two_values_at_one_point(rng: np.random.Generator) -> Dataset:
     remedy="give rows of one number with one label, one label for each abscissa; or a function of abs, maximum, clip",
 )
 def function_on_the_line(given: Dataset | Target) -> Finding:
-    read = exact_pieces(given.f, given.dimension) if isinstance(given, Target) else pairs(given.x, given.y)
+    read = (
+        exact_pieces(given.f, given.dimension)
+        if isinstance(given, Target)
+        else pairs(given.x, given.y)
+    )
     if isinstance(read, str):
         return Finding.failed(read)
     if isinstance(read, tuple):
-        return Finding.proved(f"{len(read[0].slopes)} affine pieces", "read off the graph", basis=read[1])
+        return Finding.proved(
+            f"{len(read[0].slopes)} affine pieces", "read off the graph", basis=read[1]
+        )
     clashes = len(read) - len({a for a, _ in read})
     note = f"{len(read)} different points, {clashes} of them above another"
     return (
@@ -73,7 +81,9 @@ def cpa_1d_one_hidden_layer(
     given: Dataset | Target,
     rng: np.random.Generator,
     *,
-    at: Annotated[float, Knob(-5, 20, "where to evaluate the network", "x", least=-1e6, most=1e6)] = 10.0,
+    at: Annotated[
+        float, Knob(-5, 20, "where to evaluate the network", "x", least=-1e6, most=1e6)
+    ] = 10.0,
 ) -> Evidence:
     r"""Let $f:\mathbb R\to\mathbb R$ be continuous and affine between $t_1<\dots<t_m$, $m\ge1$, with slopes
     $s_0\ne s_1\ne\dots\ne s_m$. With $r(t)=\max\{0,t\}$
@@ -92,9 +102,15 @@ def cpa_1d_one_hidden_layer(
     flat = m > 0 and 0 in f.slopes[:2]
     return Evidence(
         claims=(
-            Identity("sup |network − f|", enclose_rational((back - f).largest[1]), enclose_rational(0)),
-            Identity("largest distance of f from what was given", off, enclose_rational(0), elsewhere),
-            Identity("neurons", enclose_rational(neurons), enclose_rational(m + 1 - flat if m else 2)),
+            Identity(
+                "sup |network − f|", enclose_rational((back - f).largest[1]), enclose_rational(0)
+            ),
+            Identity(
+                "largest distance of f from what was given", off, enclose_rational(0), elsewhere
+            ),
+            Identity(
+                "neurons", enclose_rational(neurons), enclose_rational(m + 1 - flat if m else 2)
+            ),
             AtMost("fewest neurons possible", least, enclose_rational(neurons)),
         ),
         charts=(draw_neurons(f, net, f"{given.name}: f and its ReLU atoms"),),

@@ -19,7 +19,9 @@ def pairs(x: np.ndarray, y: np.ndarray | None) -> list[tuple[Fraction, Fraction]
         return f"rows of {x[0].size} numbers with labels of {y[0].size}"
     if len(x) > MOST:
         return f"{len(x):,} points, more than {MOST:,}"
-    points = sorted({(Fraction(a), Fraction(b)) for a, b in zip(x.ravel().tolist(), y.ravel().tolist())})
+    points = sorted(
+        {(Fraction(a), Fraction(b)) for a, b in zip(x.ravel().tolist(), y.ravel().tolist())}
+    )
     return points if len({a for a, _ in points}) > 1 else "fewer than two distinct abscissae"
 
 
@@ -33,5 +35,7 @@ def interpolate(x: np.ndarray, y: np.ndarray | None) -> tuple[PiecewiseAffine, W
         first.setdefault(a, b)
     f = through_points(list(first), list(first.values()))
     gap, at = max((abs(f(a) - b), a) for a, b in points)
-    missed = Witness({"x": float(at)}, Enclosure.exact(gap), Enclosure.exact(0), "the chords in rationals")
+    missed = Witness(
+        {"x": float(at)}, Enclosure.exact(gap), Enclosure.exact(0), "the chords in rationals"
+    )
     return f, missed if gap else None

@@ -64,9 +64,13 @@ def network(
     if kind == "nodal function":
         d = min(inputs, 3)
         points, simplices = box_mesh([-1] * d, [1] * d, 2)
-        return Network.described(describe_layers(nodal(Mesh.of(points, simplices), len(points) // 2)), name)
+        return Network.described(
+            describe_layers(nodal(Mesh.of(points, simplices), len(points) // 2)), name
+        )
     hidden = "tanh" if kind == "tanh" else "relu"
-    return Network.described(random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5), name)
+    return Network.described(
+        random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5), name
+    )
 
 
 def smooth_network(rng: np.random.Generator) -> Network:
@@ -77,8 +81,15 @@ def smooth_network(rng: np.random.Generator) -> Network:
     title="Depth sufficient for every piecewise-affine function",
     gist="A number of hidden layers logarithmic in the input dimension is enough for every continuous piecewise-affine "
     "function, so that more depth than this buys efficiency and no new functions; one hidden layer is too few.",
-    see_also=("cpa-to-relu-compiler", "max-network", "one-hidden-layer-not-integrable", "depth-separation"),
-    same_for_all={"hidden layers that f needs": "counts of layers are small: different networks need equally many"},
+    see_also=(
+        "cpa-to-relu-compiler",
+        "max-network",
+        "one-hidden-layer-not-integrable",
+        "depth-separation",
+    ),
+    same_for_all={
+        "hidden layers that f needs": "counts of layers are small: different networks need equally many"
+    },
     sources=("gribonval-slides", "arora2018", "wang2005", "bakaev2025"),
     assumes=(relu_network,),
     on=network,
@@ -98,7 +109,9 @@ def cpa_depth_bound(
     rng: np.random.Generator,
     *,
     forms: Annotated[int, Knob(2, 8, "affine forms of the maximum that is converted", "M")] = 6,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 2.0,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)
+    ] = 2.0,
 ) -> Evidence:
     r"""Every continuous piecewise-affine $f:\mathbb R^d\to\mathbb R$ is a ReLU network with
     $\lceil\log_2(d+1)\rceil$ hidden layers, because $f=\sum_js_j\max_{i\in S_j}\ell_i$ with $|S_j|\le d+1$; for $d\ge3$
@@ -129,7 +142,9 @@ def cpa_depth_bound(
         numbers={
             "affine maps that are enough": enclose_rational(depth_bound(d)),
             "hidden layers that are enough": enclose_rational(depth_bound(d) - 1),
-            "since 2025": enclose_rational(recent_hidden_layers(d) if d >= 3 else depth_bound(d) - 1),
+            "since 2025": enclose_rational(
+                recent_hidden_layers(d) if d >= 3 else depth_bound(d) - 1
+            ),
             "hidden layers used": enclose_rational(used),
             "hidden layers needed at least": enclose_rational(here.needs.layers),
         },
@@ -145,7 +160,8 @@ def cpa_depth_bound(
 def _examples(rows: np.ndarray) -> Examples:
     """Lower bound: a maximum of three numbers. Upper bound: a random maximum of affine forms, converted."""
     d = rows.shape[1] - 1
-    on_diagonal = ((fmpq(1), fmpq(1)), (fmpq(1), fmpq(-1)))  # the kink at x₁ = x₂ ends at the origin
+    # the kink at x₁ = x₂ ends at the origin
+    on_diagonal = ((fmpq(1), fmpq(1)), (fmpq(1), fmpq(-1)))
     small = necessary(maximum_with_zero(2), [on_diagonal], (fmpq(-2), fmpq(2)))
     made = convert_maximum(rows.tolist())
     return Examples(
@@ -161,7 +177,9 @@ def _examples(rows: np.ndarray) -> Examples:
                 enclose_rational(0),
             ),
             AtMost(
-                f"forms in one of its maxima, d = {d}", enclose_rational(made.largest_term), enclose_rational(d + 1)
+                f"forms in one of its maxima, d = {d}",
+                enclose_rational(made.largest_term),
+                enclose_rational(d + 1),
             ),
             AtMost(
                 f"hidden layers of the sum, d = {d}",
@@ -175,7 +193,9 @@ def _examples(rows: np.ndarray) -> Examples:
 # ---- the function and its normal form --------------------------------------------------------------------------------
 
 
-def _same_as_normal_form(f: Callable[[np.ndarray], Any], form: ReluNetwork, x: np.ndarray) -> Identity:
+def _same_as_normal_form(
+    f: Callable[[np.ndarray], Any], form: ReluNetwork, x: np.ndarray
+) -> Identity:
     """The function beside its normal form at some inputs (rows)."""
     gap = lambda row: float(np.abs(np.ravel(f(row)) - np.ravel(form(row.ravel()))).max())
     gaps = [gap(row) for row in x]
@@ -191,7 +211,11 @@ def _same_as_normal_form(f: Callable[[np.ndarray], Any], form: ReluNetwork, x: n
     if real is not None and real.lo <= atol:  # rounding of the program alone would explain it
         return Identity("largest |f − its normal form|", real, enclose_rational(0), atol=atol)
     return Identity(
-        "largest |f − its normal form|", measured, enclose_rational(0), _evaluate_again(f, form, x[k]), atol=atol
+        "largest |f − its normal form|",
+        measured,
+        enclose_rational(0),
+        _evaluate_again(f, form, x[k]),
+        atol=atol,
     )
 
 
@@ -211,13 +235,21 @@ def _evaluate_again(f: Callable[[np.ndarray], Any], form: ReluNetwork, x: np.nda
 
 def _chart_bounds(d: int, used: int) -> Curves:
     """Both bounds against the dimension, and where the network stands."""
-    x = range(1, max(FARTHEST, d) + 1) if d <= 4 * FARTHEST else sorted({1, 2, 3, 4, 8, 16, 28, 64, 256, d})
+    x = (
+        range(1, max(FARTHEST, d) + 1)
+        if d <= 4 * FARTHEST
+        else sorted({1, 2, 3, 4, 8, 16, 28, 64, 256, d})
+    )
     series = (
         Series("⌈log₂(d+1)⌉", x, [depth_bound(k) - 1 for k in x], "bound", "step"),
-        Series("⌈log₃(d−1)⌉ + 1", x[2:], [recent_hidden_layers(k) for k in x[2:]], "reference", "step"),
+        Series(
+            "⌈log₃(d−1)⌉ + 1", x[2:], [recent_hidden_layers(k) for k in x[2:]], "reference", "step"
+        ),
         Series("this network", [d], [used], "measured", "points"),
     )
-    return Curves("hidden layers that are enough", Axis("dimension d", "log"), Axis("hidden layers"), series)
+    return Curves(
+        "hidden layers that are enough", Axis("dimension d", "log"), Axis("hidden layers"), series
+    )
 
 
 def _chart_slice(here: OnSlice, title: str) -> list[Any]:
@@ -236,16 +268,33 @@ def _chart_jumps(net: ExactNetwork, broken: BrokenKink, reach: float) -> Curves:
     places = [plus(broken.x, times(rational(t), u)) for t in s.tolist()]
     jumps = [float(kink(net, p, broken.normal)[broken.output]) for p in places]
     away = plus(broken.y, broken.x, -1)
-    marks = [0.0, float(fraction(sum((a * t for a, t in zip(away, u)), fmpq(0)) / sum((t * t for t in u), fmpq(0))))]
+    marks = [
+        0.0,
+        float(
+            fraction(
+                sum((a * t for a, t in zip(away, u)), fmpq(0)) / sum((t * t for t in u), fmpq(0))
+            )
+        ),
+    ]
     series = (
         Series("jump across the line", s, jumps, mark="step"),
         Series("the two points", marks, [float(j) for j in broken.jumps], "reference", "points"),
     )
-    return Curves("a kink that changes: not one hidden layer", Axis("along the line"), Axis("jump of ∂f"), series)
+    return Curves(
+        "a kink that changes: not one hidden layer",
+        Axis("along the line"),
+        Axis("jump of ∂f"),
+        series,
+    )
 
 
 def _tabulate_bounds(d: int) -> Table:
     """The bounds at some dimensions, that of the network among them."""
     shown = sorted({1, 2, 3, 4, 7, 8, 10, 15, 16, 28, d})
-    rows = [(k, depth_bound(k), depth_bound(k) - 1, recent_hidden_layers(k) if k >= 3 else "") for k in shown]
-    return Table("layers that are enough", ("d", "affine maps", "hidden layers", "since 2025"), tuple(rows))
+    rows = [
+        (k, depth_bound(k), depth_bound(k) - 1, recent_hidden_layers(k) if k >= 3 else "")
+        for k in shown
+    ]
+    return Table(
+        "layers that are enough", ("d", "affine maps", "hidden layers", "since 2025"), tuple(rows)
+    )

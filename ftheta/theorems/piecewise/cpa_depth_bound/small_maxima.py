@@ -32,8 +32,14 @@ def convert_maximum(rows: Sequence[Sequence[int]]) -> Conversion:
     forms: list[Form] = [tuple(fmpq(int(t)) for t in row) for row in rows]
     few = few_maxima(forms)
     if few is None:
-        raise SubjectError("No triangulation could be verified.", got=f"{len(forms)} forms", remedy="take another seed")
-    gap = max(abs(fraction(few(x) - max(value(form, x) for form in forms))) for x in _order_corners(forms))
+        raise SubjectError(
+            "No triangulation could be verified.",
+            got=f"{len(forms)} forms",
+            remedy="take another seed",
+        )
+    gap = max(
+        abs(fraction(few(x) - max(value(form, x) for form in forms))) for x in _order_corners(forms)
+    )
     terms = max((len(term) for _, term in few.terms), default=0)
     return Conversion(len(forms), 1 + terms, count(few.network()).activations, gap)
 
@@ -42,5 +48,12 @@ def _order_corners(forms: Sequence[Form]) -> set[Point]:
     """Corners of the cells of a box on which the order of the forms does not change: there all maxima are affine."""
     d = len(forms[0]) - 1
     gaps = [plus(f, g, -1) for f, g in combinations(dict.fromkeys(forms), 2)] or [forms[0]]
-    order = ExactNetwork.dense([[gap[:-1] for gap in gaps], [[0] * len(gaps)]], [[gap[-1] for gap in gaps], [0]])
-    return {x for simplex in box_simplices([-4] * d, [4] * d) for cell, _ in cells(order, simplex) for x in cell}
+    order = ExactNetwork.dense(
+        [[gap[:-1] for gap in gaps], [[0] * len(gaps)]], [[gap[-1] for gap in gaps], [0]]
+    )
+    return {
+        x
+        for simplex in box_simplices([-4] * d, [4] * d)
+        for cell, _ in cells(order, simplex)
+        for x in cell
+    }

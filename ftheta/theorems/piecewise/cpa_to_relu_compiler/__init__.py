@@ -4,7 +4,19 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Basis, Chart, Claim, Evidence, Finding, FthetaError, Identity, Knob, Table, hypothesis, theorem
+from ftheta.logic import (
+    Basis,
+    Chart,
+    Claim,
+    Evidence,
+    Finding,
+    FthetaError,
+    Identity,
+    Knob,
+    Table,
+    hypothesis,
+    theorem,
+)
 from ftheta.networks import random_mlp
 from ftheta.pieces.functions.composition import enclose_rational
 from ftheta.pieces.normal_forms import Form, normal_form
@@ -28,7 +40,9 @@ def function(
     rng: np.random.Generator,
     *,
     kind: Annotated[str, Knob(says="which function", symbol="f", choices=KINDS)] = "square",
-    cells: Annotated[int, Knob(1, 6, "cells along a side; neurons in each of two hidden layers", "n", most=12)] = 2,
+    cells: Annotated[
+        int, Knob(1, 6, "cells along a side; neurons in each of two hidden layers", "n", most=12)
+    ] = 2,
 ) -> Given:
     if kind == "network":
         layers = random_mlp(rng, (2, cells, cells, 1), bias=0.5)
@@ -46,7 +60,9 @@ def read(given: Given) -> MeshFunction | Form:
         return normal_form(given)
     if isinstance(given, Dataset):
         return MeshFunction.delaunay(given.x, np.zeros(0) if given.y is None else given.y)
-    return given.f if isinstance(given.f, MeshFunction) else Form(relu_form(given.f, *given.example))
+    return (
+        given.f if isinstance(given.f, MeshFunction) else Form(relu_form(given.f, *given.example))
+    )
 
 
 @hypothesis(
@@ -70,7 +86,9 @@ def _fills_convex_set(function: MeshFunction) -> Finding:
     """A mesh with a gap or a dent may hold functions that no maximum goes on from."""
     good = function.mesh.is_convex
     note = f"{len(function.mesh.simplices):,} simplices that {'fill' if good else 'do not fill'} a convex set"
-    return Finding.decide(good, note, "its boundary is compared with its hull in rationals", basis=Basis.EXACT)
+    return Finding.decide(
+        good, note, "its boundary is compared with its hull in rationals", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -102,8 +120,12 @@ def cpa_to_relu_compiler(
     rng: np.random.Generator,
     *,
     output: Annotated[int, Knob(0, 9, "which output of a network", "j", most=10_000)] = 0,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)] = 2.0,
-    max_cells: Annotated[int, Knob(10, 2000, "cells at most", "N", log=True, least=1, most=5000)] = 1000,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
+    ] = 2.0,
+    max_cells: Annotated[
+        int, Knob(10, 2000, "cells at most", "N", log=True, least=1, most=5000)
+    ] = 1000,
 ) -> Evidence:
     r"""The continuous piecewise-affine functions $\mathbb R^d\to\mathbb R$ are the ReLU networks. Write $f=g-h$ with
     $g=\max_{k\le M}\ell_k$ and $h=\sum_Hw_Hr(\nu_H)$ convex; build $g$ by a tree of pairwise maxima with
@@ -115,7 +137,11 @@ def cpa_to_relu_compiler(
         return Evidence((), summary=f"no pieces, or more than {max_cells:,}: take a smaller window")
     n = made.sizes
     return Evidence(
-        claims=(_claim_equal_on_cells(made), _claim_depth(made), *_claim_round_trip(source, made, max_cells)),
+        claims=(
+            _claim_equal_on_cells(made),
+            _claim_depth(made),
+            *_claim_round_trip(source, made, max_cells),
+        ),
         charts=_draw(source, made),
         numbers={name: enclose_rational(size) for name, size in n.items()},
         tables=(_tabulate_counts(source, made),),
@@ -127,7 +153,9 @@ def cpa_to_relu_compiler(
 def _claim_equal_on_cells(made: Compiled) -> Claim:
     """The network is f at the vertices of all cells and along their directions to infinity, hence on them."""
     rays = sum(not corner[-1] for corner in made.generators)
-    where = f"{len(made.generators) - rays:,} vertices" + (f" and {rays:,} directions" if rays else "")
+    where = f"{len(made.generators) - rays:,} vertices" + (
+        f" and {rays:,} directions" if rays else ""
+    )
     what = f"largest |network − f| at all {where} of the cells"
     return Identity(what, enclose_rational(made.gap(made.network)), ZERO)
 
@@ -172,8 +200,13 @@ def _tabulate_counts(source: Source, made: Compiled) -> Table:
     nets: dict[str, ExactNetwork] = {"maximum less ridges": made.network}
     if source.mesh is not None and source.mesh.mesh.dimension <= 2:
         mesh = source.mesh.mesh
-        nets["sums of maxima of three"] = compile_cpa(mesh.points, mesh.simplices, source.mesh.values)
+        nets["sums of maxima of three"] = compile_cpa(
+            mesh.points, mesh.simplices, source.mesh.values
+        )
     if source.net is not None:
         nets["as given"] = source.net
-    rows = [(name, len(net.steps), count(net).neurons, count(net).connections) for name, net in nets.items()]
+    rows = [
+        (name, len(net.steps), count(net).neurons, count(net).connections)
+        for name, net in nets.items()
+    ]
     return Table("counts", ("network", "L", "N", "W"), tuple(rows))

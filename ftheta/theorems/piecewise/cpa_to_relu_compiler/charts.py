@@ -32,7 +32,10 @@ def draw_pipeline(made: Compiled) -> Dag:
     edges = [("f", "g"), ("g", "tree"), ("tree", "net")]
     if h is not None:
         pad = max(0, len(g.steps) - len(h.steps))
-        told += [("h", "h", f"{n['hyperplanes in h']} ridges"), ("pad", f"one layer, padded by {pad}", _size(h))]
+        told += [
+            ("h", "h", f"{n['hyperplanes in h']} ridges"),
+            ("pad", f"one layer, padded by {pad}", _size(h)),
+        ]
         edges += [("f", "h"), ("h", "g"), ("h", "pad"), ("pad", "net")]
     return Dag("from pieces to weights", tuple(Vertex(*v) for v in told), tuple(edges))
 

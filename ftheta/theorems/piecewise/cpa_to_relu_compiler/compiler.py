@@ -51,12 +51,18 @@ class Compiled:
             return None
         planes = [plane for _, plane in ridges]
         weights = [w for w, _ in ridges]
-        return ExactNetwork.dense([[p[:-1] for p in planes], [weights]], [[p[-1] for p in planes], [0]])
+        return ExactNetwork.dense(
+            [[p[:-1] for p in planes], [weights]], [[p[-1] for p in planes], [0]]
+        )
 
     @cached_property
     def network(self) -> ExactNetwork:
         """Both padded to one depth, in parallel on one input, then $[1,-1]$."""
-        return self.convex if self.ridge_layer is None else combination((1, -1), (self.convex, self.ridge_layer))
+        return (
+            self.convex
+            if self.ridge_layer is None
+            else combination((1, -1), (self.convex, self.ridge_layer))
+        )
 
     @property
     def depth(self) -> int:
@@ -93,6 +99,9 @@ class Compiled:
     @property
     def sizes(self) -> dict[str, int]:
         size = count(self.network)
-        made = {"pieces": len(self.difference.pieces), "hyperplanes in h": len(self.difference.ridges)}
+        made = {
+            "pieces": len(self.difference.pieces),
+            "hyperplanes in h": len(self.difference.ridges),
+        }
         made |= {"M": len(self.forms), "L": len(self.network.steps)}
         return made | {"N": size.neurons, "W": size.connections}

@@ -48,7 +48,9 @@ class MeshFunction:
         if not all(function.mesh.stars):
             where = next(i for i, star in enumerate(function.mesh.stars) if not star)
             got = f"row {where} is in no simplex"
-            raise SubjectError("The points are too close together.", got=got, remedy="merge equal points")
+            raise SubjectError(
+                "The points are too close together.", got=got, remedy="merge equal points"
+            )
         return function
 
     @property
@@ -64,12 +66,15 @@ class MeshFunction:
     @cached_property
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         as_floats = lambda forms: [[int(a.p) / int(a.q) for a in form] for form in forms]
-        return np.array([as_floats(c.values()) for c in self.mesh.coordinates]), np.array(as_floats(self.forms))
+        return np.array([as_floats(c.values()) for c in self.mesh.coordinates]), np.array(
+            as_floats(self.forms)
+        )
 
     def __call__(self, x: Any) -> Any:
         coordinates, forms = map(jnp.asarray, self._tables)
         point = jnp.append(jnp.atleast_1d(x), 1.0)
-        inside = jnp.argmax((coordinates @ point).min(axis=1))  # where no barycentric coordinate is negative
+        # where no barycentric coordinate is negative
+        inside = jnp.argmax((coordinates @ point).min(axis=1))
         return forms[inside] @ point
 
 
@@ -89,5 +94,7 @@ def make_mesh_function(rng: np.random.Generator, kind: str, cells: int) -> MeshF
         if kind != "U-shape" or j == 0 or i in (0, cells - 1)
     ]
     if kind == "U-shape":
-        return MeshFunction.of(points, triangles, [max(j - 1, 0) if i <= 1 else 0 for i, j in points])
+        return MeshFunction.of(
+            points, triangles, [max(j - 1, 0) if i <= 1 else 0 for i, j in points]
+        )
     return MeshFunction.of(points, triangles, (rng.integers(-16, 17, len(points)) / 16.0).tolist())

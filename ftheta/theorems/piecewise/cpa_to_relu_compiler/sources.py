@@ -23,7 +23,9 @@ def mesh_pieces(function: MeshFunction) -> list[Piece]:
     corners = [primitive((*x, fmpq(1))) for x in mesh.points]
     return [
         Piece(
-            bounded_by([primitive(f) for f in own.values()], tuple(corners[i] for i in own), mesh.dimension),
+            bounded_by(
+                [primitive(f) for f in own.values()], tuple(corners[i] for i in own), mesh.dimension
+            ),
             (function.forms[k],),
         )
         for k, own in enumerate(mesh.coordinates)
@@ -42,7 +44,12 @@ class Source:
 
     @classmethod
     def of(
-        cls, read: MeshFunction | Form, rng: np.random.Generator, output: int, radius: float, max_cells: int
+        cls,
+        read: MeshFunction | Form,
+        rng: np.random.Generator,
+        output: int,
+        radius: float,
+        max_cells: int,
     ) -> "Source | None":
         """None where there is no normal form, or where there are too many pieces."""
         if isinstance(read, MeshFunction):

@@ -50,9 +50,13 @@ def mesh(
     cells: Annotated[int, Knob(2, 12, "cubes along every axis", "n")] = 4,
     shape: Annotated[str, Knob(says="how the vertices lie", choices=SHAPES)] = "uniform",
     values: Annotated[str, Knob(says="values at the vertices", symbol="v", choices=VALUES)] = "hat",
-    clash: Annotated[float, Knob(0, 1, "error of one value at one corner", "ε", least=-1e3, most=1e3)] = 0.0,
+    clash: Annotated[
+        float, Knob(0, 1, "error of one value at one corner", "ε", least=-1e3, most=1e3)
+    ] = 0.0,
 ) -> Dataset:
-    x, y = place_simplices(dimension, min(cells, 3) if dimension == 3 else cells, shape, values, clash, rng)
+    x, y = place_simplices(
+        dimension, min(cells, 3) if dimension == 3 else cells, shape, values, clash, rng
+    )
     return Dataset(f"{values} on {len(x)} {shape} simplices", x, y)
 
 
@@ -64,7 +68,8 @@ def place_simplices(
     x = np.array([[float(fraction(t)) for t in p] for p in points])
     if shape == "scattered":
         inside = (np.abs(x) < n / 2).all(axis=1)
-        x[inside] += rng.integers(-5, 6, (int(inside.sum()), d)) / 32  # less than half a cell: no simplex turns over
+        # less than half a cell: no simplex turns over
+        x[inside] += rng.integers(-5, 6, (int(inside.sum()), d)) / 32
     hat = (x == x[np.argmin((x**2).sum(axis=1))]).all(axis=1).astype(float)
     wave = np.round(64 * np.prod(np.sin(2.5 * x / n + 0.5), axis=1)) / 64
     y = (hat if values == "hat" else wave)[np.array(simplices)]
@@ -84,31 +89,48 @@ def elements(given: Dataset | Target) -> Elements:
     return Elements.of_function(f, given.lo, given.hi)
 
 
-@hypothesis("simplices meet in common faces", remedy="split simplices at hanging vertices; drop flat ones; d = 1, 2, 3")
+@hypothesis(
+    "simplices meet in common faces",
+    remedy="split simplices at hanging vertices; drop flat ones; d = 1, 2, 3",
+)
 def conforming(given: Dataset | Target) -> Finding:
     try:
         m = elements(given).mesh
     except FthetaError as error:
         return Finding.failed(error.what)
     note = f"{len(m.simplices)} simplices, {len(m.points)} vertices, d = {m.dimension}"
-    return Finding.decide(len(m.simplices) <= MOST and m.dimension <= 3, note, "faces compared", basis=Basis.EXACT)
+    return Finding.decide(
+        len(m.simplices) <= MOST and m.dimension <= 3, note, "faces compared", basis=Basis.EXACT
+    )
 
 
-@hypothesis("one value for each vertex", remedy="give shared corners the same value: the interpolant is continuous")
+@hypothesis(
+    "one value for each vertex",
+    remedy="give shared corners the same value: the interpolant is continuous",
+)
 def one_value_a_vertex(given: Dataset | Target) -> Finding:
     try:
         clashes = len(elements(given).clashes)
     except FthetaError as error:
         return Finding.failed(error.what)
     note = f"{clashes} corners with another value than the vertex has"
-    return Finding.failed(note, enclose_rational(clashes)) if clashes else Finding.proved(note, "counted")
+    return (
+        Finding.failed(note, enclose_rational(clashes))
+        if clashes
+        else Finding.proved(note, "counted")
+    )
 
 
 @theorem(
     title="Finite elements are ReLU networks",
     gist="Piecewise-linear finite elements are small ReLU networks, one hidden layer on the line and two in the plane "
     "and in space, so that networks contain the approximation spaces of classical numerical analysis.",
-    see_also=("hat-function", "cpa-to-relu-compiler", "cpa-depth-bound", "one-hidden-layer-not-integrable"),
+    see_also=(
+        "hat-function",
+        "cpa-to-relu-compiler",
+        "cpa-depth-bound",
+        "one-hidden-layer-not-integrable",
+    ),
     same_for_all={
         "sup |network − interpolant|": "the network of the given values equals their interpolant in rationals",
         "largest coefficient of Σ φᵢ − 1": "the nodal functions of the given mesh add up to one in rationals",
@@ -141,7 +163,11 @@ def fem_basis_relu(
     found = elements(given)
     on_the_line = found.dimension == 1
     own_mesh = isinstance(given, Dataset)  # of a function it is chosen here
-    poisson = Poisson.solve([fraction(x) for x, *_ in found.mesh.points]) if on_the_line and own_mesh else None
+    poisson = (
+        Poisson.solve([fraction(x) for x, *_ in found.mesh.points])
+        if on_the_line and own_mesh
+        else None
+    )
     size = count(found.network)
     numbers = {"neurons": enclose_rational(size.neurons)}
     claims: list[Claim] = [_interpolation_claim(found, rng)]
@@ -167,14 +193,19 @@ def _interpolation_claim(given: Elements, rng: np.random.Generator) -> Identity:
         x, v = given.clashes[0]
         gap = enclose_rational(abs(net(x)[0] - fraction(v)))
         again = Witness(
-            {"x": tuple(float(fraction(t)) for t in x)}, gap, enclose_rational(0), "neuron by neuron in rationals"
+            {"x": tuple(float(fraction(t)) for t in x)},
+            gap,
+            enclose_rational(0),
+            "neuron by neuron in rationals",
         )
         return Identity(what, gap, enclose_rational(0), again)
     found = given.gap(net, given.values)
     if found is None:
         points = min(POINTS, max(1, EVALUATIONS // count(net).neurons))
         off = float(given.gap_at(net, points, rng))
-        return Identity(f"{what}, at points", Enclosure.measured(off, samples=points), enclose_rational(0))
+        return Identity(
+            f"{what}, at points", Enclosure.measured(off, samples=points), enclose_rational(0)
+        )
     return Identity(what, enclose_rational(found[0]), enclose_rational(0))
 
 
@@ -188,15 +219,24 @@ def _basis_claims(given: Elements) -> tuple[Identity | Exists, ...]:
     claims: list[Identity | Exists] = [
         *([Identity(near, enclose_rational(gap), enclose_rational(0))] if looked else []),
         Identity(
-            "largest coefficient of Σ φᵢ − 1 on a simplex", enclose_rational(given.unity_gap()), enclose_rational(0)
+            "largest coefficient of Σ φᵢ − 1 on a simplex",
+            enclose_rational(given.unity_gap()),
+            enclose_rational(0),
         ),
         Exists(
-            "a nodal function of few affine maps", {"vertex": float(given.central)}, L, enclose_rational(depth_bound(d))
+            "a nodal function of few affine maps",
+            {"vertex": float(given.central)},
+            L,
+            enclose_rational(depth_bound(d)),
         ),
     ]
     if d == 1 and given.central not in given.mesh.boundary_vertices:
         claims.append(
-            Identity("neurons of a nodal function on the line", enclose_rational(size.neurons), enclose_rational(3))
+            Identity(
+                "neurons of a nodal function on the line",
+                enclose_rational(size.neurons),
+                enclose_rational(3),
+            )
         )
     return tuple(claims)
 
@@ -217,7 +257,9 @@ def _poisson_claims(poisson: Poisson) -> tuple[Identity, Identity]:
 # ---- examples --------------------------------------------------------------------------------------------------------
 
 
-def _examples(mesh_chosen_here: Elements | None, on_the_subject: Poisson | None, nodes: int) -> Examples:
+def _examples(
+    mesh_chosen_here: Elements | None, on_the_subject: Poisson | None, nodes: int
+) -> Examples:
     """The hat of the uniform mesh; the nodal functions of a mesh that was chosen here; Poisson's equation on an
     interval, unless the mesh handed in is one."""
     uniform = Uniform.build()
@@ -229,7 +271,9 @@ def _examples(mesh_chosen_here: Elements | None, on_the_subject: Poisson | None,
         return Examples(claims, (_chart_poisson(on_the_subject),), numbers=numbers)
     poisson = Poisson.solve([Fraction(k, nodes) for k in range(nodes + 1)])
     numbers |= {"Poisson: sup error": enclose_rational(poisson.largest_error)}
-    return Examples((*claims, *_poisson_claims(poisson)), (_chart_poisson(poisson),), numbers=numbers)
+    return Examples(
+        (*claims, *_poisson_claims(poisson)), (_chart_poisson(poisson),), numbers=numbers
+    )
 
 
 def _uniform_claims(uniform: Uniform) -> tuple[Identity, ...]:
@@ -243,7 +287,9 @@ def _uniform_claims(uniform: Uniform) -> tuple[Identity, ...]:
         )
         for d, L in enumerate(sizes, 1)
     ]
-    mass = Identity("integral of the hat in the plane", enclose_rational(uniform.mass), enclose_rational(1))
+    mass = Identity(
+        "integral of the hat in the plane", enclose_rational(uniform.mass), enclose_rational(1)
+    )
     hexagon = Identity(
         "max(|x|,|y|,|x−y|) − (max(x,y,0) − min(x,y,0)) on six rays",
         enclose_rational(hexagon_gap()),
@@ -257,7 +303,16 @@ def _chart_poisson(poisson: Poisson) -> Curves:
     b = poisson.nodes[-1]
     x = [a + (b - a) * k / 96 for k in range(97)]
     series = (
-        Series("closed form", [float(t) for t in x], [float(poisson.closed_form(t)) for t in x], "reference"),
-        Series("u_h, sum of networks", [float(t) for t in poisson.nodes], [float(u) for u in poisson.found]),
+        Series(
+            "closed form",
+            [float(t) for t in x],
+            [float(poisson.closed_form(t)) for t in x],
+            "reference",
+        ),
+        Series(
+            "u_h, sum of networks",
+            [float(t) for t in poisson.nodes],
+            [float(u) for u in poisson.found],
+        ),
     )
     return Curves("−u″ = 1 with networks as elements", Axis("x"), Axis("u"), series)

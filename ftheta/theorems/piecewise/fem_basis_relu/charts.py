@@ -51,18 +51,32 @@ def _on_line(given: Elements, name: str) -> Curves:
     used = [i for i, star in enumerate(given.mesh.stars) if star]
     shown = used[max(0, len(used) // 2 - 2) :][:4]
     hats = [
-        Series(f"φ{used.index(i) + 1}", at, [float(nodal(given.mesh, i)([t])[0]) for t in x], "other") for i in shown
+        Series(
+            f"φ{used.index(i) + 1}", at, [float(nodal(given.mesh, i)([t])[0]) for t in x], "other"
+        )
+        for i in shown
     ]
     whole = Series("network", at, [float(given.network([t])[0]) for t in x])
-    return Curves(f"{name}: nodal functions and the network", Axis("x"), Axis("value"), (*hats, whole))
+    return Curves(
+        f"{name}: nodal functions and the network", Axis("x"), Axis("value"), (*hats, whole)
+    )
 
 
-def _triangles(mesh: Mesh, f: Callable[[np.ndarray], np.ndarray]) -> tuple[np.ndarray, np.ndarray, int]:
+def _triangles(
+    mesh: Mesh, f: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, int]:
     """Small triangles with the values at their corners, those where all is zero last and whole; how many are not."""
-    corners = np.array([[[float(fraction(t)) for t in x] for x in mesh.corners(k)] for k in range(len(mesh.simplices))])
+    corners = np.array(
+        [
+            [[float(fraction(t)) for t in x] for x in mesh.corners(k)]
+            for k in range(len(mesh.simplices))
+        ]
+    )
     flat = ~f(corners.reshape(-1, 2)).reshape(-1, 3).any(axis=1)
     parts = max(1, min(PARTS, int((MOST_TRIANGLES / len(corners)) ** 0.5)))
-    small = np.concatenate([np.zeros((0, 3, 2)), *(_split(triangle, parts) for triangle in corners[~flat])])
+    small = np.concatenate(
+        [np.zeros((0, 3, 2)), *(_split(triangle, parts) for triangle in corners[~flat])]
+    )
     every = np.concatenate([small, corners[flat]])
     return every, f(every.reshape(-1, 2)).reshape(-1, 3), len(small)
 
@@ -72,21 +86,35 @@ def _surface(mesh: Mesh, f: Callable[[np.ndarray], np.ndarray], title: str) -> R
     x, heights, _ = _triangles(mesh, f)
     across = np.cos(TURN) * x[..., 0] - np.sin(TURN) * x[..., 1]
     back = np.sin(TURN) * x[..., 0] + np.cos(TURN) * x[..., 1]
-    up = np.sin(LIFT) * back + np.cos(LIFT) * HEIGHT * float(np.ptp(x.reshape(-1, 2), axis=0).max()) * heights
+    up = (
+        np.sin(LIFT) * back
+        + np.cos(LIFT) * HEIGHT * float(np.ptp(x.reshape(-1, 2), axis=0).max()) * heights
+    )
     polygons: Any = np.stack([across, up], axis=2)
-    return Regions(title, Axis("x₁, x₂ at an angle"), Axis("depth and height"), polygons, heights.mean(axis=1), "value")
+    return Regions(
+        title,
+        Axis("x₁, x₂ at an angle"),
+        Axis("depth and height"),
+        polygons,
+        heights.mean(axis=1),
+        "value",
+    )
 
 
 def _plan(mesh: Mesh, f: Callable[[np.ndarray], np.ndarray], title: str) -> Regions:
     """Values over a planar mesh from above; triangles where all is zero have no colour, so that the mesh shows."""
     x, heights, coloured = _triangles(mesh, f)
     polygons: Any = x
-    return Regions(title, Axis("x₁"), Axis("x₂"), polygons, heights.mean(axis=1)[:coloured], "value")
+    return Regions(
+        title, Axis("x₁"), Axis("x₂"), polygons, heights.mean(axis=1)[:coloured], "value"
+    )
 
 
 def _split(triangle: np.ndarray, parts: int) -> np.ndarray:
     """The triangle cut into `parts` squared smaller ones."""
-    at = lambda i, j: triangle[0] + (i * (triangle[1] - triangle[0]) + j * (triangle[2] - triangle[0])) / parts
+    at = lambda i, j: (
+        triangle[0] + (i * (triangle[1] - triangle[0]) + j * (triangle[2] - triangle[0])) / parts
+    )
     found = []
     for i in range(parts):
         for j in range(parts - i):

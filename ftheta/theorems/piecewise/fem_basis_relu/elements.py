@@ -39,7 +39,11 @@ class Elements:
     @classmethod
     def of_arrays(cls, x: np.ndarray, y: np.ndarray | None) -> "Elements":
         """Rows of `x` are points, or simplices by their corners."""
-        if x.ndim == 3 and x.shape[1] == x.shape[2] + 1 and (y is None or y.size == x.shape[0] * x.shape[1]):
+        if (
+            x.ndim == 3
+            and x.shape[1] == x.shape[2] + 1
+            and (y is None or y.size == x.shape[0] * x.shape[1])
+        ):
             return cls.of_simplices(x, y)
         if x.ndim == 2 and (y is None or y.size == len(x)):
             return cls.of_points(x, y)
@@ -53,7 +57,10 @@ class Elements:
     def of_simplices(cls, x: np.ndarray, y: np.ndarray | None) -> "Elements":
         """Simplices by their corners, `(m, d + 1, d)`, and values at the corners, `(m, d + 1)`."""
         number: dict[Point, int] = {}
-        rows = [[number.setdefault(vector(corner), len(number)) for corner in simplex] for simplex in x.tolist()]
+        rows = [
+            [number.setdefault(vector(corner), len(number)) for corner in simplex]
+            for simplex in x.tolist()
+        ]
         if y is None:
             return cls._hat(Mesh.of(list(number), rows))
         values: dict[int, fmpq] = {}
@@ -63,13 +70,17 @@ class Elements:
             for i, v in zip(row, vector(given)):
                 if values.setdefault(i, v) != v:
                     clashes.append((points[i], v))
-        return cls(Mesh.of(points, rows), tuple(values[i] for i in range(len(points))), tuple(clashes))
+        return cls(
+            Mesh.of(points, rows), tuple(values[i] for i in range(len(points))), tuple(clashes)
+        )
 
     @classmethod
     def of_points(cls, x: np.ndarray, y: np.ndarray | None) -> "Elements":
         """Points `(n, d)`, one value each: neighbours on a line, Delaunay's triangulation above."""
         if len(x) <= x.shape[1]:
-            raise SubjectError("A mesh needs more points than dimensions.", got=f"{len(x)} points in {x.shape[1]}")
+            raise SubjectError(
+                "A mesh needs more points than dimensions.", got=f"{len(x)} points in {x.shape[1]}"
+            )
         if x.shape[1] == 1:
             order = np.argsort(x[:, 0], kind="stable")
             simplices = np.stack([order[:-1], order[1:]], axis=1)
@@ -79,15 +90,21 @@ class Elements:
             try:
                 simplices = Delaunay(x).simplices
             except QhullError as error:
-                raise SubjectError("Delaunay's triangulation fails.", got=str(error).splitlines()[0]) from error
+                raise SubjectError(
+                    "Delaunay's triangulation fails.", got=str(error).splitlines()[0]
+                ) from error
         mesh = Mesh.of(x, simplices)
         return cls._hat(mesh) if y is None else cls(mesh, vector(y.reshape(len(x)).tolist()))
 
     @classmethod
-    def of_function(cls, f: Callable[[list[float]], float], lo: Sequence[float], hi: Sequence[float]) -> "Elements":
+    def of_function(
+        cls, f: Callable[[list[float]], float], lo: Sequence[float], hi: Sequence[float]
+    ) -> "Elements":
         """A function at the vertices of some cubes in its box."""
         if len(lo) > 3:
-            raise SubjectError("Meshes are built in one to three dimensions.", got=f"{len(lo)} variables")
+            raise SubjectError(
+                "Meshes are built in one to three dimensions.", got=f"{len(lo)} variables"
+            )
         points, simplices = box_mesh(lo, hi, CUBES[len(lo)])
         values = [f([float(fraction(t)) for t in x]) for x in points]
         return cls(Mesh.of(points, simplices), vector(values))
@@ -107,7 +124,9 @@ class Elements:
         middle = centre(self.mesh.points)
         used = [i for i, star in enumerate(self.mesh.stars) if star]
         inner = [i for i in used if i not in self.mesh.boundary_vertices] or used
-        return min(inner, key=lambda i: sum((a - b) ** 2 for a, b in zip(self.mesh.points[i], middle)))
+        return min(
+            inner, key=lambda i: sum((a - b) ** 2 for a, b in zip(self.mesh.points[i], middle))
+        )
 
     @cached_property
     def network(self) -> ExactNetwork:
@@ -141,7 +160,9 @@ class Elements:
     def gap_at(self, net: ExactNetwork, points: int, rng: np.random.Generator) -> Fraction:
         """The largest distance of a network to the interpolant of the values at random points of the mesh, exactly."""
         pieces = self.mesh.pieces(self.values)
-        return max(abs(net(x)[0] - fraction(value(pieces[k], x))) for k, x in self.samples(points, rng))
+        return max(
+            abs(net(x)[0] - fraction(value(pieces[k], x))) for k, x in self.samples(points, rng)
+        )
 
     def samples(self, points: int, rng: np.random.Generator) -> Iterable[tuple[int, Point]]:
         """Simplices and rational points in them."""
@@ -149,14 +170,27 @@ class Elements:
         for k in rng.integers(len(self.mesh.simplices), size=points).tolist():
             weights = [fmpq(int(w) + 1) for w in rng.integers(0, 64, d + 1)]
             corners = self.mesh.corners(k)
-            yield k, tuple(sum((w * x[j] for w, x in zip(weights, corners)), ZERO) / sum(weights) for j in range(d))
+            yield (
+                k,
+                tuple(
+                    sum((w * x[j] for w, x in zip(weights, corners)), ZERO) / sum(weights)
+                    for j in range(d)
+                ),
+            )
 
     def basis_gap(self) -> tuple[Fraction, int]:
         """The largest distance of nodal networks to barycentric coordinates on the mesh, and how many were compared."""
         used = [i for i, star in enumerate(self.mesh.stars) if star]
-        rest = [i for i in used if i != self.central and (self.dimension < 3 or i not in self.mesh.boundary_vertices)]
+        rest = [
+            i
+            for i in used
+            if i != self.central and (self.dimension < 3 or i not in self.mesh.boundary_vertices)
+        ]
         nets = {i: nodal(self.mesh, i) for i in [self.central, *rest][:BASIS]}
-        found = [self.gap(net, [int(j == i) for j in range(len(self.mesh.points))]) for i, net in nets.items()]
+        found = [
+            self.gap(net, [int(j == i) for j in range(len(self.mesh.points))])
+            for i, net in nets.items()
+        ]
         gaps = [gap for gap, _ in filter(None, found)]
         return max(gaps, default=Fraction(0)), len(gaps)
 

@@ -33,7 +33,9 @@ class Poisson:
         steps = [b - a for a, b in pairwise(x)]
         K = [[sum(map(prod, zip(s, t, steps)), Fraction(0)) for t in slopes] for s in slopes]
         load = [[Fraction(phi.mass)] for phi in basis]
-        exactly = lambda rows: fmpq_mat([[fmpq(t.numerator, t.denominator) for t in row] for row in rows])
+        exactly = lambda rows: fmpq_mat(
+            [[fmpq(t.numerator, t.denominator) for t in row] for row in rows]
+        )
         inner = [fraction(exactly(K).solve(exactly(load))[i, 0]) for i in range(len(basis))]
         return cls(tuple(x), (Fraction(0), *inner, Fraction(0)))
 

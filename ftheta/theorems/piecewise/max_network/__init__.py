@@ -30,21 +30,32 @@ def rounds_of_pairs(
     rng: np.random.Generator,
     *,
     numbers: Annotated[int, Knob(2, 64, "how many numbers", "M", log=True)] = 5,
-    shape: Annotated[str, Knob(says="tree of pairs, or one number after the other", choices=SHAPES)] = "tree",
-    offset: Annotated[float, Knob(-1, 1, "error in the first weight", "ε", least=-1e3, most=1e3)] = 0.0,
+    shape: Annotated[
+        str, Knob(says="tree of pairs, or one number after the other", choices=SHAPES)
+    ] = "tree",
+    offset: Annotated[
+        float, Knob(-1, 1, "error in the first weight", "ε", least=-1e3, most=1e3)
+    ] = 0.0,
 ) -> Network:
-    first, *others = describe_layers(maximum(numbers, "tree" if shape == "tree" else "chain")).layers
+    first, *others = describe_layers(
+        maximum(numbers, "tree" if shape == "tree" else "chain")
+    ).layers
     weight = first.weight.copy()
     weight[0, 0] += offset
     layers = Description((Dense(weight, first.bias, first.activation), *others))
-    return Network.described(layers, f"{shape} of {numbers} numbers" + (f", off by {offset:g}" if offset else ""))
+    return Network.described(
+        layers, f"{shape} of {numbers} numbers" + (f", off by {offset:g}" if offset else "")
+    )
 
 
 def first_weight_off(rng: np.random.Generator) -> Network:
     return rounds_of_pairs(rng, numbers=5, offset=2.0**-10)
 
 
-@hypothesis(r"$f:\mathbb R^M\to\mathbb R$ is a ReLU network without biases", remedy="give ReLU layers, one output")
+@hypothesis(
+    r"$f:\mathbb R^M\to\mathbb R$ is a ReLU network without biases",
+    remedy="give ReLU layers, one output",
+)
 def homogeneous_network(net: Network) -> Finding:
     told = net.description
     why = plain_form(net.description)
@@ -53,7 +64,11 @@ def homogeneous_network(net: Network) -> Finding:
     bias = max(float(np.abs(layer.bias).max(initial=0.0)) for layer in told.layers)
     note = f"widths {'-'.join(map(str, told.widths))}, largest bias {bias:g}"
     good = bias == 0 and told.widths[-1] == 1 and told.widths[0] > 1
-    return Finding.proved(note, "read off the list") if good else Finding.failed(note, enclose_rational(bias))
+    return (
+        Finding.proved(note, "read off the list")
+        if good
+        else Finding.failed(note, enclose_rational(bias))
+    )
 
 
 @hypothesis(
@@ -63,7 +78,11 @@ def homogeneous_network(net: Network) -> Finding:
 def rounds_compare_pairs(net: Network) -> Finding:
     why = plain_form(net.description)
     shape = None if net.description is None or why else shape_of(exact(net.description))
-    return Finding.proved(f"a {shape} of pairs", "weight for weight") if shape else Finding.failed("other weights")
+    return (
+        Finding.proved(f"a {shape} of pairs", "weight for weight")
+        if shape
+        else Finding.failed("other weights")
+    )
 
 
 @theorem(
@@ -142,8 +161,14 @@ def _claim_pair_on_cones() -> tuple[Claim, Claim]:
     """The same for one pair, of which the rounds of many numbers are made: these have too many rays."""
     pair = against_maximum(pair_maximum())
     return (
-        Identity("one pair: largest |f − max| on the rays of its cones", enclose_rational(pair.error), ZERO),
-        Identity("one pair: neurons that change sign inside a cone", enclose_rational(pair.bent), ZERO),
+        Identity(
+            "one pair: largest |f − max| on the rays of its cones",
+            enclose_rational(pair.error),
+            ZERO,
+        ),
+        Identity(
+            "one pair: neurons that change sign inside a cone", enclose_rational(pair.bent), ZERO
+        ),
     )
 
 
@@ -163,11 +188,19 @@ def _claim_sizes(f: ExactNetwork, shape: Shape) -> tuple[Claim, Claim]:
     layers = enclose_rational(hidden_layers(M, shape))
     return (
         Identity(f"hidden layers of the {shape}", enclose_rational(size.activations), layers),
-        Identity(f"neurons of the {shape}", enclose_rational(size.neurons), enclose_rational(neurons(M, shape))),
+        Identity(
+            f"neurons of the {shape}",
+            enclose_rational(size.neurons),
+            enclose_rational(neurons(M, shape)),
+        ),
     )
 
 
 def _claim_column_of_weights() -> Claim:
     """The outer weights as a column, as Murari's slides print them: it would follow one neuron, not three."""
     rows, columns = pair_maximum().steps[-1].matrix.shape
-    return Identity("columns of [1 1 −1]ᵀ = neurons before it", enclose_rational(rows), enclose_rational(columns))
+    return Identity(
+        "columns of [1 1 −1]ᵀ = neurons before it",
+        enclose_rational(rows),
+        enclose_rational(columns),
+    )

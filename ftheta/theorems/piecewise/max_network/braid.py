@@ -52,12 +52,22 @@ def preactivations(net: ExactNetwork, x: np.ndarray) -> list[np.ndarray]:
     for step in net.steps:
         table = _table(step)
         offset = np.array([fraction(b) for b in step.offset], dtype=object)
-        whole = state.dtype != object and all(isinstance(a, int) for a in table.ravel()) and not offset.any()
-        if whole and max(sum(map(abs, row)) for row in table) * int(np.abs(state).max(initial=1)) < LARGEST:
+        whole = (
+            state.dtype != object
+            and all(isinstance(a, int) for a in table.ravel())
+            and not offset.any()
+        )
+        if (
+            whole
+            and max(sum(map(abs, row)) for row in table) * int(np.abs(state).max(initial=1))
+            < LARGEST
+        ):
             z = state @ table.astype(np.int64).T
         else:
             if len(x) * table.size > WORK:
-                raise SubjectError("The weights are not those of a maximum.", got="fractions in large matrices")
+                raise SubjectError(
+                    "The weights are not those of a maximum.", got="fractions in large matrices"
+                )
             z = state.astype(object) @ table.T + offset
         found.append(z)
         state = np.where(step.rectified, np.maximum(z, 0), z)

@@ -36,4 +36,9 @@ def draw_growth(M: int) -> Curves:
         Series("neurons, chain", x, [neurons(m, "chain") for m in x], "other"),
         Series("neurons, tree", x, [neurons(m) for m in x], "other"),
     ]
-    return Curves("what the largest of M numbers costs", Axis("M", "log"), Axis("how many", "log"), tuple(series))
+    return Curves(
+        "what the largest of M numbers costs",
+        Axis("M", "log"),
+        Axis("how many", "log"),
+        tuple(series),
+    )

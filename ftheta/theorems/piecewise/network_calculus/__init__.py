@@ -44,7 +44,9 @@ def random_network(
     width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True)] = 8,
     depth: Annotated[int, Knob(1, 6, "number of affine maps", "L")] = 3,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "m")] = 2,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     layers = random_mlp(rng, (inputs, *[width] * (depth - 1), outputs), hidden, bias=0.5)
     return Network.described(layers, f"random {hidden} network {'-'.join(map(str, layers.widths))}")
@@ -97,7 +99,9 @@ def network_calculus(
     why = plain_form(layers)
     if why:
         again = _pad_with_own_activation(layers, rng)
-        claim = Identity(f"pad with {why}: sup |made − meant|", again.left, enclose_rational(0), again)
+        claim = Identity(
+            f"pad with {why}: sup |made − meant|", again.left, enclose_rational(0), again
+        )
         return Evidence((claim,), summary=f"padding moves f by {again.left.middle:.3g}")
     f = exact(layers)
     done = apply_operations(f, extra)
@@ -129,10 +133,20 @@ def _cost_claims(operation: Operation) -> tuple[Identity | AtMost, ...]:
     compare = AtMost if operation.is_bound else Identity
     return (
         Identity(
-            f"{name}: affine maps L", enclose_rational(len(operation.made.steps)), enclose_rational(operation.layers)
+            f"{name}: affine maps L",
+            enclose_rational(len(operation.made.steps)),
+            enclose_rational(operation.layers),
         ),
-        Identity(f"{name}: neurons N", enclose_rational(size.neurons), enclose_rational(operation.neurons)),
-        compare(f"{name}: weights W", enclose_rational(size.connections), enclose_rational(operation.weights)),
+        Identity(
+            f"{name}: neurons N",
+            enclose_rational(size.neurons),
+            enclose_rational(operation.neurons),
+        ),
+        compare(
+            f"{name}: weights W",
+            enclose_rational(size.connections),
+            enclose_rational(operation.weights),
+        ),
     )
 
 
@@ -140,7 +154,11 @@ def _examples(done: Sequence[Operation], points: Sequence[Any]) -> Examples:
     """That every operation realises what it should, decided exactly: true by construction, whatever the network."""
     return Examples(
         claims=tuple(
-            Identity(f"{op.name}: sup |made − meant|", distance(op.made, op.meant, points), enclose_rational(0))
+            Identity(
+                f"{op.name}: sup |made − meant|",
+                distance(op.made, op.meant, points),
+                enclose_rational(0),
+            )
             for op in done
         )
     )
@@ -155,14 +173,21 @@ def _pad_with_own_activation(layers: Description, rng: np.random.Generator) -> W
     twice = Dense(np.vstack([last.weight, -last.weight]), np.append(last.bias, -last.bias), word)
     back = Dense(np.hstack([np.eye(m), -np.eye(m)]), np.zeros(m), last.activation)
     padded = Description((*layers.layers[:-1], twice, back))
-    gaps = np.abs(np.asarray(padded.apply(padded.params, x)) - np.asarray(layers.apply(layers.params, x))).max(axis=1)
+    gaps = np.abs(
+        np.asarray(padded.apply(padded.params, x)) - np.asarray(layers.apply(layers.params, x))
+    ).max(axis=1)
     k = int(np.argmax(gaps))
 
     def gap(made: Any, meant: Any, x: Any) -> Any:
         return jnp.max(jnp.abs(padded.apply(made, x) - layers.apply(meant, x)))
 
     left = enclose_number(gap, padded.params, layers.params, x[k])
-    return Witness({"x": tuple(x[k].tolist())}, left, Enclosure.exact(0), "both networks in intervals rounded outward")
+    return Witness(
+        {"x": tuple(x[k].tolist())},
+        left,
+        Enclosure.exact(0),
+        "both networks in intervals rounded outward",
+    )
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------
@@ -171,7 +196,9 @@ def _pad_with_own_activation(layers: Description, rng: np.random.Generator) -> W
 def _measure_sizes(f: ExactNetwork, done: Sequence[Operation]) -> dict[str, tuple[int, int, int]]:
     """L, N and W of the network and of what every operation makes of it."""
     networks = {"f itself": f} | {operation.name: operation.made for operation in done}
-    return {name: (len(g.steps), count(g).neurons, count(g).connections) for name, g in networks.items()}
+    return {
+        name: (len(g.steps), count(g).neurons, count(g).connections) for name, g in networks.items()
+    }
 
 
 def _tabulate_costs(f: ExactNetwork, done: Sequence[Operation]) -> Table:
@@ -184,7 +211,13 @@ def _chart_costs(f: ExactNetwork, done: Sequence[Operation]) -> Bars:
     own = sizes["f itself"]
     shares = tuple(tuple(size[k] / max(own[k], 1) for size in sizes.values()) for k in range(3))
     groups = ("affine maps L", "neurons N", "weights W")
-    return Bars("cost of an operation, as a multiple of f", Axis("multiple of f"), tuple(sizes), groups, shares)
+    return Bars(
+        "cost of an operation, as a multiple of f",
+        Axis("multiple of f"),
+        tuple(sizes),
+        groups,
+        shares,
+    )
 
 
 def _draw_padded(padded: ExactNetwork, extra: int) -> Diagram:

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftheta.relu.calculus import compose, compose_sparse, pad, parallel, postcompose, precompose, stack
+from ftheta.relu.calculus import (
+    compose,
+    compose_sparse,
+    pad,
+    parallel,
+    postcompose,
+    precompose,
+    stack,
+)
 from ftheta.relu.counts import count
 from ftheta.relu.elementary import identity
 from ftheta.relu.network import ExactNetwork
@@ -38,12 +46,29 @@ def apply_operations(f: ExactNetwork, extra: int) -> list[Operation]:
     through = identity(m)
     twice = np.vstack([np.eye(d, dtype=int)] * 2).tolist()
     return [
-        Operation("pad", pad(f, L + extra), f, L + extra, N + 2 * m * extra, W + last + 2 * m * extra),
+        Operation(
+            "pad", pad(f, L + extra), f, L + extra, N + 2 * m * extra, W + last + 2 * m * extra
+        ),
         Operation("merged composition", compose(through, f), f, L + 1, N + 2 * m, W + last + 2 * m),
-        Operation("sparse composition", compose_sparse(through, f), f, L + 2, N + 4 * m, 2 * W + 8 * m, True),
+        Operation(
+            "sparse composition",
+            compose_sparse(through, f),
+            f,
+            L + 2,
+            N + 4 * m,
+            2 * W + 8 * m,
+            True,
+        ),
         Operation("parallel", precompose(parallel(f, f), twice), stack(f, f), L, 2 * N, 2 * W),
         Operation("sum", f + f, 2 * f, L, 2 * N, 2 * W, True),
-        Operation("multiple", 3 * f, postcompose(f, [[3 * int(i == j) for j in range(m)] for i in range(m)]), L, N, W),
+        Operation(
+            "multiple",
+            3 * f,
+            postcompose(f, [[3 * int(i == j) for j in range(m)] for i in range(m)]),
+            L,
+            N,
+            W,
+        ),
         Operation("change of input", precompose(precompose(f, double), _half(eye)), f, L, N, W),
     ]
 

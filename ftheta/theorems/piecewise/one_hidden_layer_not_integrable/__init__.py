@@ -6,7 +6,17 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.logic import Claim, Evidence, Examples, Finding, Identity, Knob, Witness, hypothesis, theorem
+from ftheta.logic import (
+    Claim,
+    Evidence,
+    Examples,
+    Finding,
+    Identity,
+    Knob,
+    Witness,
+    hypothesis,
+    theorem,
+)
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.relu.counts import count
 from ftheta.relu.exact import exact
@@ -16,7 +26,14 @@ from ftheta.relu.matrices import fraction
 from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 
-from .charts import draw_along_rays, draw_landscape, draw_masses, escaping_ray_of, random_rays, tabulate_hyperplanes
+from .charts import (
+    draw_along_rays,
+    draw_landscape,
+    draw_masses,
+    escaping_ray_of,
+    random_rays,
+    tabulate_hyperplanes,
+)
 from .escaping import Decay
 from .jumps import find_jump_change, measure_jump_change
 from .named_networks import COMPACT_HAT, KINDS, build_network, integrate_ridge_hat
@@ -30,9 +47,13 @@ def network(
     *,
     kind: Annotated[str, Knob(says="which network", symbol="f", choices=KINDS)] = "ridge hat",
     inputs: Annotated[int, Knob(2, 6, "number of inputs", "d", most=64)] = 2,
-    width: Annotated[int, Knob(1, 64, "neurons, or groups of three in disguise", "w", log=True, most=200)] = 8,
+    width: Annotated[
+        int, Knob(1, 64, "neurons, or groups of three in disguise", "w", log=True, most=200)
+    ] = 8,
 ) -> Network:
-    return Network.described(build_network(kind, min(inputs, 3) if "hat" in kind else inputs, width, rng), kind)
+    return Network.described(
+        build_network(kind, min(inputs, 3) if "hat" in kind else inputs, width, rng), kind
+    )
 
 
 def two_hidden_layers(rng: np.random.Generator) -> Network:
@@ -53,7 +74,11 @@ def one_hidden_layer(net: Network) -> Finding:
     few = layers <= 1 and weights <= MOST_WEIGHTS
     note = f"{layers} hidden layers, {weights:,} weights"
     return Finding.decide(
-        few, note, "counted in its normal form", enclose_rational(layers), basis=normal_form(net).basis
+        few,
+        note,
+        "counted in its normal form",
+        enclose_rational(layers),
+        basis=normal_form(net).basis,
     )
 
 
@@ -64,7 +89,11 @@ def one_hidden_layer(net: Network) -> Finding:
 )
 def two_inputs(net: Network) -> Finding:
     d = int(np.prod(net.input_shape))
-    return Finding.proved(f"d = {d}", "counted") if d >= 2 else Finding.failed(f"d = {d}", enclose_rational(d))
+    return (
+        Finding.proved(f"d = {d}", "counted")
+        if d >= 2
+        else Finding.failed(f"d = {d}", enclose_rational(d))
+    )
 
 
 @theorem(
@@ -88,7 +117,9 @@ def one_hidden_layer_not_integrable(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[float, Knob(1, 16, "half-width R of the square", "R", log=True, least=1, most=1e6)] = 3.0,
+    radius: Annotated[
+        float, Knob(1, 16, "half-width R of the square", "R", log=True, least=1, most=1e6)
+    ] = 3.0,
 ) -> Evidence:
     r"""Let $d\ge2$ and $f(x)=\langle s,x\rangle+t+\sum_kc_k\,r(\langle a_k,x\rangle+b_k)$, neurons with the same
     hyperplane merged. Across $\langle a_k,x\rangle+b_k=0$ the gradient jumps by $c_ka_k$ on the *whole*
@@ -138,8 +169,12 @@ def _claim_jumps_constant(f: ExactNetwork, hyperplanes: Sequence[Form] | None = 
     if found.places is not None:
         x, y = found.places
         again = enclose_rational(measure_jump_change(f, found.normal, x, y))
-        at = {name: tuple(float(fraction(t)) for t in point) for name, point in (("x", x), ("y", y))}
-        witness = Witness(at, again, ZERO, "the pieces along the normal through either point, in rationals")
+        at = {
+            name: tuple(float(fraction(t)) for t in point) for name, point in (("x", x), ("y", y))
+        }
+        witness = Witness(
+            at, again, ZERO, "the pieces along the normal through either point, in rationals"
+        )
     what = f"largest change of the gradient's jump along one of {found.hyperplanes} hyperplanes"
     return Identity(what, enclose_rational(found.change), ZERO, witness)
 
@@ -148,8 +183,12 @@ def _examples(radius: float, decay: Decay | None = None) -> Examples:
     """The ridge hat, whose integral grows with the square, beside a hat with two hidden layers; and the rays of this
     network found a second time."""
     mass = enclose_rational(integrate_ridge_hat(radius))
-    claims = [Identity("integral of the ridge hat over [−R, R]²", mass, enclose_rational(2 * radius))]
+    claims = [
+        Identity("integral of the ridge hat over [−R, R]²", mass, enclose_rational(2 * radius))
+    ]
     if decay is not None:
         what = "rays whose end the network itself does not confirm, neuron by neuron"
         claims.append(Identity(what, enclose_rational(decay.count_unconfirmed()), ZERO))
-    return Examples(tuple(claims), (draw_masses(radius),), numbers={"integral of the ridge hat": mass})
+    return Examples(
+        tuple(claims), (draw_masses(radius),), numbers={"integral of the ridge hat": mass}
+    )

@@ -56,10 +56,19 @@ def draw_masses(radius: float) -> Curves:
     """Integrals over growing squares: of the ridge hat, and of a hat with two hidden layers."""
     radii = sorted({1.0, *(radius * k / 16 for k in range(1, 17))})
     series = (
-        Series("one hidden layer: ridge hat", radii, [float(integrate_ridge_hat(R)) for R in radii]),
-        Series("two hidden layers: compact hat", radii, [float(integrate_compact_hat(R)) for R in radii], "reference"),
+        Series(
+            "one hidden layer: ridge hat", radii, [float(integrate_ridge_hat(R)) for R in radii]
+        ),
+        Series(
+            "two hidden layers: compact hat",
+            radii,
+            [float(integrate_compact_hat(R)) for R in radii],
+            "reference",
+        ),
     )
-    return Curves("one of the two has a finite integral", Axis("R"), Axis("integral over [−R, R]²"), series)
+    return Curves(
+        "one of the two has a finite integral", Axis("R"), Axis("integral over [−R, R]²"), series
+    )
 
 
 def tabulate_hyperplanes(decay: Decay) -> Table:
@@ -68,8 +77,12 @@ def tabulate_hyperplanes(decay: Decay) -> Table:
     rows = []
     for plane in decay.hyperplanes[:TABLED]:
         *normal, offset = plane
-        terms = " ".join(f"{float(fraction(a)):+.4g}x{j + 1}" for j, a in enumerate(normal[:6]) if a)
+        terms = " ".join(
+            f"{float(fraction(a)):+.4g}x{j + 1}" for j, a in enumerate(normal[:6]) if a
+        )
         jumps = [float(fraction(f.ridges.get(plane, fmpq(0)))) for f in forms]
         rows.append((terms, float(fraction(-offset)), *jumps))
     names = [f"c of output {k + 1}" for k in range(len(forms))]
-    return Table(f"{len(decay.hyperplanes)} hyperplanes ⟨a, x⟩ = b survive", ("a", "b", *names), tuple(rows))
+    return Table(
+        f"{len(decay.hyperplanes)} hyperplanes ⟨a, x⟩ = b survive", ("a", "b", *names), tuple(rows)
+    )

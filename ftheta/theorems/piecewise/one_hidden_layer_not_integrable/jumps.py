@@ -57,5 +57,7 @@ def points_on(net: ExactNetwork, form: Form, others: Sequence[Form]) -> list[Poi
 def measure_jump_change(net: ExactNetwork, normal: Point, x: Point, y: Point) -> Fraction:
     """The change of the jump from x to y once more, from the exact pieces along the normals through the two points."""
     zero = Fraction(0)
-    one, other = ([f.jumps.get(zero, zero) for f in restrict_to_line(net, p, normal)] for p in (x, y))
+    one, other = (
+        [f.jumps.get(zero, zero) for f in restrict_to_line(net, p, normal)] for p in (x, y)
+    )
     return max(abs(a - b) for a, b in zip(one, other))

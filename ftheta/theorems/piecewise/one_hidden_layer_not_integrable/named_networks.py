@@ -33,7 +33,8 @@ def build_network(kind: str, inputs: int, width: int, rng: np.random.Generator) 
     w[~w.any(axis=1)] = first
     hidden = Dense(np.concatenate([w, -w, 2 * w]), np.concatenate([b, -b, 2 * b]), "relu")
     c = rng.integers(1, 9, width) / 4.0
-    outer = [c, -c, 0 * c] if kind == "affine in disguise" else [-2 * c, 0 * c, c]  # r(z) − r(−z) = z, r(2z) = 2r(z)
+    # r(z) − r(−z) = z, r(2z) = 2r(z)
+    outer = [c, -c, 0 * c] if kind == "affine in disguise" else [-2 * c, 0 * c, c]
     return Description((hidden, Dense(np.concatenate(outer)[None], zero)))
 
 

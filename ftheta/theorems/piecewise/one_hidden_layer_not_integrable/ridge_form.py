@@ -37,7 +37,10 @@ class RidgeForm:
         return not self.ridges and not any(self.affine)
 
     def __call__(self, x: Point) -> fmpq:
-        return sum((c * max(ZERO, value(form, x)) for form, c in self.ridges.items()), value(self.affine, x))
+        return sum(
+            (c * max(ZERO, value(form, x)) for form, c in self.ridges.items()),
+            value(self.affine, x),
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,10 @@ class Ray:
         return float("inf") if self.slope else float(abs(self.level))
 
     def __str__(self) -> str:
-        x, v = (", ".join(f"{float(fraction(t)):g}" for t in point) for point in (self.point, self.direction))
+        x, v = (
+            ", ".join(f"{float(fraction(t)):g}" for t in point)
+            for point in (self.point, self.direction)
+        )
         return f"({x}) + t ({v})"
 
 
@@ -63,7 +69,9 @@ def ridge_forms(net: ExactNetwork) -> tuple[RidgeForm, ...]:
     """The form of every output of a network with at most one hidden layer."""
     net = without_idle_steps(net)
     if len(net.steps) > 2:
-        raise SubjectError("A sum of ridges has one hidden layer.", got=f"{len(net.steps) - 1} hidden layers")
+        raise SubjectError(
+            "A sum of ridges has one hidden layer.", got=f"{len(net.steps) - 1} hidden layers"
+        )
     inner = neurons(net)
     (matrix, offset, _) = parts(net)[-1]
     return tuple(_merge(inner, row, b, net.widths[0]) for row, b in zip(matrix.rows, offset))
@@ -94,7 +102,9 @@ def unit_form(form: Form) -> Form:
     return times(1 / next(a for a in form[:-1] if a), form)
 
 
-def _merge(inner: Sequence[tuple[Form, bool]], row: Mapping[int, fmpq], b: fmpq, d: int) -> RidgeForm:
+def _merge(
+    inner: Sequence[tuple[Form, bool]], row: Mapping[int, fmpq], b: fmpq, d: int
+) -> RidgeForm:
     affine = (ZERO,) * d + (b,)
     ridges = defaultdict(fmpq)
     for k, c in row.items():
@@ -129,7 +139,8 @@ def escaping_ray(f: RidgeForm) -> Ray | None:
         v = direction_inside(form, f.ridges)
         normal = form[:-1]
         rays = (
-            _end(f, plus(foot(form), times(fmpq(side), normal)), v) for side in (0, _nearby(form, f), -_nearby(form, f))
+            _end(f, plus(foot(form), times(fmpq(side), normal)), v)
+            for side in (0, _nearby(form, f), -_nearby(form, f))
         )
     return next((ray for ray in rays if ray.level or ray.slope), None)
 
@@ -139,7 +150,10 @@ def direction_inside(form: Form, forms: Iterable[Form]) -> Point:
     basis = across(form[:-1])
     others = [g[:-1] for g in forms if g[:-1] != form[:-1]]
     for m in count(1):
-        v = tuple(sum((fmpq(m) ** k * u[j] for k, u in enumerate(basis)), ZERO) for j in range(len(form) - 1))
+        v = tuple(
+            sum((fmpq(m) ** k * u[j] for k, u in enumerate(basis)), ZERO)
+            for j in range(len(form) - 1)
+        )
         if all(sum(a * t for a, t in zip(normal, v)) for normal in others):
             return v
     raise AssertionError("a polynomial in m has finitely many zeros")

@@ -10,10 +10,29 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Examples, Identity, Knob, Series, Table, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Identity,
+    Knob,
+    Series,
+    Table,
+    theorem,
+)
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box, pieces
-from ftheta.pieces.bounds import HiddenLayer, format_count, layers_of, montufar_lower, product_upper, serra_upper
+from ftheta.pieces.bounds import (
+    HiddenLayer,
+    format_count,
+    layers_of,
+    montufar_lower,
+    product_upper,
+    serra_upper,
+)
 from ftheta.pieces.complex import Complex
 from ftheta.pieces.normal_forms import listed_form, neurons_as_told, normal_form, relu_network
 from ftheta.pieces.pictures import picture
@@ -64,7 +83,12 @@ def folds_in_secret(rng: np.random.Generator) -> Network:
         "textbook": {},
         "folded five times": {"kind": "folding", "hidden_layers": 5},
         "large": {"width": 8, "hidden_layers": 3},
-        "bottleneck of the bounds": {"kind": "random", "width": 3, "hidden_layers": 2, "radius": 5.0},
+        "bottleneck of the bounds": {
+            "kind": "random",
+            "width": 3,
+            "hidden_layers": 2,
+            "radius": 5.0,
+        },
         "at the edge": {"inputs": 1, "width": 1, "hidden_layers": 1},
         "broken on purpose": {"kind": "more than it tells"},
     },
@@ -73,11 +97,18 @@ def regions_deep(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 0.5,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)
+    ] = 0.5,
     folds: Annotated[int, Knob(1, 5, "foldings of the square", "k", most=7)] = 3,
-    max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
+    max_cells: Annotated[
+        int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)
+    ] = 50_000,
     max_work: Annotated[
-        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+        int,
+        Knob(
+            10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9
+        ),
     ] = 400_000_000,
 ) -> Evidence:
     r"""A ReLU network with $n_0$ inputs and hidden widths $n_1,\dots,n_H$ has at most
@@ -101,7 +132,9 @@ def regions_deep(
     all_patterns = 2.0**neurons if neurons < 1000 else inf
     serra = Enclosure.exact(upper)
     return Evidence(
-        claims=(AtMost("pieces on the slice ≤ bound of Serra et al.", cells.count, serra, all_patterns),),
+        claims=(
+            AtMost("pieces on the slice ≤ bound of Serra et al.", cells.count, serra, all_patterns),
+        ),
         charts=(
             picture(cells, f"pieces of {net.name}", cells.activation.sum(axis=1), "active neurons"),
             _chart_layers(cells, layers),
@@ -124,7 +157,8 @@ def regions_deep(
 
 def _examples(d: int, layers: Sequence[HiddenLayer], folds: int, max_work: int) -> Examples:
     """Both bounds compared for these widths, and the linear regions of constructions in the cube."""
-    share = Enclosure.exact(Fraction(serra_upper(d, layers), product_upper(d, layers)))  # whole numbers beyond float64
+    # whole numbers beyond float64
+    share = Enclosure.exact(Fraction(serra_upper(d, layers), product_upper(d, layers)))
     cube = Box(np.zeros(d), np.ones(d))
     folding = pieces(from_description(folding_network(d, 2 * d, folds)), cube, max_work=max_work)
     claims: list[AtMost | Identity] = [
@@ -151,12 +185,18 @@ def _examples(d: int, layers: Sequence[HiddenLayer], folds: int, max_work: int) 
 def _tabulate_bounds(d: int, inputs: int, layers: Sequence[HiddenLayer]) -> Table:
     """The bounds on the slice and in all inputs; those beyond float64 as powers of ten."""
     rules = {
-        "attained by some network": lambda k: montufar_lower(k, [layer.neurons for layer in layers]),
+        "attained by some network": lambda k: montufar_lower(
+            k, [layer.neurons for layer in layers]
+        ),
         "Serra et al.": lambda k: serra_upper(k, layers),
         "product": lambda k: product_upper(k, layers),
     }
-    rows = tuple((name, format_count(rule(d)), format_count(rule(inputs))) for name, rule in rules.items())
-    return Table("bounds", ("bound", f"on the slice (d = {d})", f"in all inputs (d = {inputs})"), rows)
+    rows = tuple(
+        (name, format_count(rule(d)), format_count(rule(inputs))) for name, rule in rules.items()
+    )
+    return Table(
+        "bounds", ("bound", f"on the slice (d = {d})", f"in all inputs (d = {inputs})"), rows
+    )
 
 
 def _chart_layers(cells: Complex, layers: Sequence[HiddenLayer]) -> Curves:
@@ -166,13 +206,21 @@ def _chart_layers(cells: Complex, layers: Sequence[HiddenLayer]) -> Curves:
     parts = [layers[:k] for k in depth]
     series = [
         Series("pieces found", depth, count_layer_by_layer(cells), mark="points"),
-        Series("product bound", depth, [_as_float(product_upper(d, part)) for part in parts], "bound"),
-        Series("Serra et al.", depth, [_as_float(serra_upper(d, part)) for part in parts], "reference"),
+        Series(
+            "product bound", depth, [_as_float(product_upper(d, part)) for part in parts], "bound"
+        ),
+        Series(
+            "Serra et al.", depth, [_as_float(serra_upper(d, part)) for part in parts], "reference"
+        ),
     ]
     lower = [montufar_lower(d, [layer.neurons for layer in part]) for part in parts]
     if lower and min(lower) > 0:
-        series.append(Series("attained by some network", depth, [_as_float(n) for n in lower], "other"))
-    return Curves("pieces, layer by layer", Axis("hidden layers"), Axis("pieces", "log"), tuple(series))
+        series.append(
+            Series("attained by some network", depth, [_as_float(n) for n in lower], "other")
+        )
+    return Curves(
+        "pieces, layer by layer", Axis("hidden layers"), Axis("pieces", "log"), tuple(series)
+    )
 
 
 def _as_float(n: int) -> float:

@@ -21,7 +21,11 @@ def fold(
     spare = width - len(rows)
     jumps = np.array([1.0, *(2.0 * (-1) ** i for i in range(1, pieces))])
     after = np.hstack([np.kron(np.eye(d), jumps), np.zeros((d, spare))])
-    layer = Dense(np.vstack([rows, np.zeros((spare, rows.shape[1]))]), np.concatenate([bias, np.zeros(spare)]), "relu")
+    layer = Dense(
+        np.vstack([rows, np.zeros((spare, rows.shape[1]))]),
+        np.concatenate([bias, np.zeros(spare)]),
+        "relu",
+    )
     return layer, after, np.zeros(d)
 
 

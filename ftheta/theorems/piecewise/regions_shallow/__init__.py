@@ -9,7 +9,18 @@ from typing import Annotated
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.logic import AtMost, Axis, Curves, Enclosure, Evidence, Examples, Identity, Knob, Series, theorem
+from ftheta.logic import (
+    AtMost,
+    Axis,
+    Curves,
+    Enclosure,
+    Evidence,
+    Examples,
+    Identity,
+    Knob,
+    Series,
+    theorem,
+)
 from ftheta.networks.description import Dense, Description
 from ftheta.pieces import Space, count_pieces, pieces
 from ftheta.pieces.bounds import arrangement, format_count
@@ -37,16 +48,23 @@ POSITIONS = ("general", "central", "grid", "more than it tells")
 def network(
     rng: np.random.Generator,
     *,
-    hyperplanes: Annotated[int, Knob(1, 40, "neurons of the hidden layer", "n", log=True, most=128)] = 5,
+    hyperplanes: Annotated[
+        int, Knob(1, 40, "neurons of the hidden layer", "n", log=True, most=128)
+    ] = 5,
     inputs: Annotated[int, Knob(1, 4, "number of inputs", "d", most=64)] = 2,
-    position: Annotated[str, Knob(says="how the hyperplanes lie", symbol="A", choices=POSITIONS)] = "general",
+    position: Annotated[
+        str, Knob(says="how the hyperplanes lie", symbol="A", choices=POSITIONS)
+    ] = "general",
 ) -> Network:
     layers = place_hyperplanes(hyperplanes, inputs, position, rng)
     listed = Network.described(layers, f"{hyperplanes} hyperplanes, {position}")
     more = rng.normal(size=(hyperplanes + 3, inputs))
     if position != "more than it tells":
         return listed
-    return replace(listed, apply=lambda params, x: listed.apply(params, x) + jnp.abs(more @ x + more[:, 0]).sum())
+    return replace(
+        listed,
+        apply=lambda params, x: listed.apply(params, x) + jnp.abs(more @ x + more[:, 0]).sum(),
+    )
 
 
 def place_hyperplanes(n: int, d: int, position: str, rng: np.random.Generator) -> Description:
@@ -59,7 +77,9 @@ def place_hyperplanes(n: int, d: int, position: str, rng: np.random.Generator) -
     if position == "grid":
         normals = np.eye(d)[np.arange(n) % d]
         offsets = np.arange(n) // d - 0.5 * ((n - 1) // d)
-    return Description((Dense(normals, offsets, "relu"), Dense(rng.normal(size=(1, n)), np.zeros(1))))
+    return Description(
+        (Dense(normals, offsets, "relu"), Dense(rng.normal(size=(1, n)), np.zeros(1)))
+    )
 
 
 def neurons_in_secret(rng: np.random.Generator) -> Network:
@@ -88,10 +108,17 @@ def regions_shallow(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)] = 4.0,
-    max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
+    ] = 4.0,
+    max_cells: Annotated[
+        int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)
+    ] = 50_000,
     max_work: Annotated[
-        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+        int,
+        Knob(
+            10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9
+        ),
     ] = 400_000_000,
 ) -> Evidence:
     r"""The zero sets of the $n$ neurons of the first hidden layer are hyperplanes in $\mathbb R^d$; they cut it into
@@ -107,24 +134,40 @@ def regions_shallow(
     domain = slice_of(form.widths[0], None if net.data is None else net.data.x, rng, radius)
     cells = pieces(layer, domain, maps=False, max_cells=max_cells, max_work=max_work)
     whole = form.widths[0] <= LARGEST
-    d, chart = (form.widths[0], Space(form.widths[0]).chart) if whole else (domain.dimension, domain.chart)
-    count = count_pieces(layer, Space(d), max_cells=max_cells, max_work=max_work) if whole else cells.count
+    d, chart = (
+        (form.widths[0], Space(form.widths[0]).chart) if whole else (domain.dimension, domain.chart)
+    )
+    count = (
+        count_pieces(layer, Space(d), max_cells=max_cells, max_work=max_work)
+        if whole
+        else cells.count
+    )
     found = find_lattice(layer, chart, d)
     most = Enclosure.exact(arrangement(n, d))
     claims: list[AtMost | Identity] = [
-        AtMost(f"regions {'of space' if whole else 'in the window'}", count, most, 2.0 ** min(n, 1000))
+        AtMost(
+            f"regions {'of space' if whole else 'in the window'}", count, most, 2.0 ** min(n, 1000)
+        )
     ]
-    numbers = {"regions": count, "regions in general position": most, "regions in the window": cells.count}
+    numbers = {
+        "regions": count,
+        "regions in general position": most,
+        "regions in the window": cells.count,
+    }
     if found is not None:
         mu = Enclosure.exact(found.regions)
         claims += (
-            [Identity("regions of space, and Σ|μ|", count, mu)] if whole else [AtMost("Σ|μ| of the plane", mu, most)]
+            [Identity("regions of space, and Σ|μ|", count, mu)]
+            if whole
+            else [AtMost("Σ|μ| of the plane", mu, most)]
         )
         numbers |= {"Σ|μ|": mu, "bounded regions": Enclosure.exact(found.bounded_regions)}
     return Evidence(
         tuple(claims),
         (
-            picture(cells, f"regions of {net.name}", cells.activation.sum(axis=1), "active neurons"),
+            picture(
+                cells, f"regions of {net.name}", cells.activation.sum(axis=1), "active neurons"
+            ),
             *([] if found is None else [_chart_growth(found.chis, d)]),
         ),
         numbers,
@@ -152,7 +195,9 @@ def _examples(found: Lattice, n: int) -> Examples:
         )
     if in_central_position(found.rows, found.d):
         formula = Enclosure.exact(central(n, found.d))
-        return Examples((Identity("through one point: Σ|μ|, and the formula", all_regions, formula),))
+        return Examples(
+            (Identity("through one point: Σ|μ|, and the formula", all_regions, formula),)
+        )
     return Examples(())
 
 
@@ -163,7 +208,13 @@ def _chart_growth(chis: Sequence[Sequence[int]], d: int) -> Curves:
     series = (
         Series("these hyperplanes", n, [count_regions(chi) for chi in chis], mark="points"),
         Series(f"general position, d = {d}", n, most, "bound"),
-        Series("bounded ones among them", n, [count_bounded(chi) for chi in chis], "other", "points"),
-        Series("all bounded, general position", n, [comb(k - 1, d) if k else 0 for k in n], "reference"),
+        Series(
+            "bounded ones among them", n, [count_bounded(chi) for chi in chis], "other", "points"
+        ),
+        Series(
+            "all bounded, general position", n, [comb(k - 1, d) if k else 0 for k in n], "reference"
+        ),
     )
-    return Curves("regions, one hyperplane after the other", Axis("hyperplanes"), Axis("regions"), series)
+    return Curves(
+        "regions, one hyperplane after the other", Axis("hyperplanes"), Axis("regions"), series
+    )

@@ -53,7 +53,13 @@ def characteristic(rows: Sequence[Row], d: int) -> Iterator[list[int]]:
     yield chi
     for m, row in enumerate(rows):
         trace = restrict(rows[:m], row)
-        below = [-len(trace), 1] if d == 2 else [1] if d == 1 else list(characteristic(trace, d - 1))[-1]
+        below = (
+            [-len(trace), 1]
+            if d == 2
+            else [1]
+            if d == 1
+            else list(characteristic(trace, d - 1))[-1]
+        )
         chi = [a - b for a, b in zip(chi, [*below, 0])]
         yield chi
 
@@ -71,7 +77,9 @@ def count_bounded(chi: Sequence[int]) -> int:
 def in_general_position(rows: Sequence[Row], d: int) -> bool:
     """Any `d` normals independent, no `d + 1` hyperplanes through one point: by minors, in whole numbers."""
     full = lambda block: fmpz_mat([list(row) for row in block]).rank() == len(block)
-    normals = all(full([row[:-1] for row in some]) for some in combinations(rows, min(d, len(rows))))
+    normals = all(
+        full([row[:-1] for row in some]) for some in combinations(rows, min(d, len(rows)))
+    )
     return normals and (len(rows) <= d or all(full(some) for some in combinations(rows, d + 1)))
 
 
@@ -80,7 +88,9 @@ def in_central_position(rows: Sequence[Row], d: int) -> bool:
     rank = lambda block: fmpz_mat([list(row) for row in block]).rank()
     normals = [row[:-1] for row in rows]
     meet = len(rows) > 0 and rank(rows) == rank(normals)
-    return meet and all(rank(some) == len(some) for some in combinations(normals, min(d, len(rows))))
+    return meet and all(
+        rank(some) == len(some) for some in combinations(normals, min(d, len(rows)))
+    )
 
 
 def central(n: int, d: int) -> int:
@@ -93,7 +103,11 @@ def first_layer(net: ReluNetwork) -> ReluNetwork:
     step = net.steps[0]
     on = net.steps[0].rectified
     n = int(on.sum())
-    long_rows = {k: step.long_rows[i] for k, i in enumerate(np.flatnonzero(on).tolist()) if i in step.long_rows}
+    long_rows = {
+        k: step.long_rows[i]
+        for k, i in enumerate(np.flatnonzero(on).tolist())
+        if i in step.long_rows
+    }
     first = Step(step.dense()[on], step.offset[on], np.ones(n, bool), long_rows)
     return ReluNetwork((first, Step(np.ones((1, n)), np.zeros(1), np.zeros(1, bool))), net.rounded)
 
@@ -101,12 +115,17 @@ def first_layer(net: ReluNetwork) -> ReluNetwork:
 def on_chart(layer: ReluNetwork, chart: Any) -> list[Row]:
     """The hyperplanes of a first layer in the coordinates of a domain, exactly; neurons constant there leave none."""
     numbers = lambda values: [Fraction(float(x)) for x in values]
-    basis = [[a + b for a, b in zip(numbers(u), numbers(v))] for u, v in zip(chart.basis.T, chart.tail.T)]
+    basis = [
+        [a + b for a, b in zip(numbers(u), numbers(v))] for u, v in zip(chart.basis.T, chart.tail.T)
+    ]
     columns = [*basis, numbers(chart.origin)]
     rows = []
     first = exact(layer).steps[0]
     for weights, b in zip(first.matrix.rows, first.offset):
-        row = [sum((fraction(a) * column[j] for j, a in weights.items()), Fraction(0)) for column in columns]
+        row = [
+            sum((fraction(a) * column[j] for j, a in weights.items()), Fraction(0))
+            for column in columns
+        ]
         rows.append(primitive([*row[:-1], row[-1] + fraction(b)]))
     return distinct(rows)
 

@@ -54,16 +54,24 @@ KNOWN = {
 def network(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which network", symbol="f", choices=("random", *KNOWN))] = "random",
+    kind: Annotated[
+        str, Knob(says="which network", symbol="f", choices=("random", *KNOWN))
+    ] = "random",
     inputs: Annotated[int, Knob(1, 64, "number of inputs", "d₀", log=True, most=1024)] = 2,
-    width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=128)] = 16,
+    width: Annotated[
+        int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=128)
+    ] = 16,
     hidden_layers: Annotated[int, Knob(0, 6, "number of hidden layers", "H", most=12)] = 3,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     if kind in KNOWN:
         return Network.described(KNOWN[kind], kind)
     description = random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5)
-    return Network.described(description, f"random {hidden} network {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random {hidden} network {'-'.join(map(str, description.widths))}"
+    )
 
 
 def smooth_network(rng: np.random.Generator) -> Network:
@@ -74,7 +82,12 @@ def smooth_network(rng: np.random.Generator) -> Network:
     title="ReLU networks are continuous and piecewise affine",
     gist="A ReLU network is an affine map on each of finitely many polyhedra, so that locally everything about it is "
     "linear algebra: the cells and their affine maps can be enumerated and drawn.",
-    see_also=("regions-shallow", "regions-deep", "cpa-partition-composition", "cpa-to-relu-compiler"),
+    see_also=(
+        "regions-shallow",
+        "regions-deep",
+        "cpa-partition-composition",
+        "cpa-to-relu-compiler",
+    ),
     sources=("gribonval-slides", "murari-slides", "arora2018"),
     assumes=(relu_network,),
     on=network,
@@ -91,10 +104,17 @@ def relu_net_is_cpa(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)] = 2.0,
-    max_cells: Annotated[int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)] = 50_000,
+    radius: Annotated[
+        float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)
+    ] = 2.0,
+    max_cells: Annotated[
+        int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)
+    ] = 50_000,
     max_work: Annotated[
-        int, Knob(10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9)
+        int,
+        Knob(
+            10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9
+        ),
     ] = 400_000_000,
     jacobians: Annotated[int, Knob(1, 512, "cells differentiated", "m", log=True, most=2048)] = 128,
 ) -> Evidence:
@@ -114,7 +134,11 @@ def relu_net_is_cpa(
     whole = Enclosure.equal(domain_volume(domain))
     region, regions = maps.regions()
     covered = float(cells.volumes.sum())
-    area = Enclosure.equal(covered) if cells.certificate.complete else Enclosure.between(covered, np.inf, whole.basis)
+    area = (
+        Enclosure.equal(covered)
+        if cells.certificate.complete
+        else Enclosure.between(covered, np.inf, whole.basis)
+    )
     steepness = np.linalg.norm(cells.maps[:, :, :-1].reshape(len(cells), -1), axis=1)
     agreement = _claim_agreement(maps)
     found = f"{'' if cells.certificate.complete else 'at least '}{len(cells):,} activation cells"
@@ -124,7 +148,10 @@ def relu_net_is_cpa(
             _claim_jacobians(maps, jacobians),
             AtMost("linear regions ≤ activation cells", regions, cells.count),
         ),
-        charts=(picture(cells, f"linear regions of {net.name}", steepness, "slope |A|"), _draw_areas(cells, region)),
+        charts=(
+            picture(cells, f"linear regions of {net.name}", steepness, "slope |A|"),
+            _draw_areas(cells, region),
+        ),
         numbers={
             "activation cells": cells.count,
             "linear regions": regions,
@@ -148,7 +175,13 @@ def _claim_agreement(maps: LocalMaps) -> Identity:
         return Identity(what, real, ZERO, atol=atol)
     at = {f"t{i + 1}": float(coordinate) for i, coordinate in enumerate(worst.t)}
     how = "the function in intervals rounded outward, the network of the cells in rationals"
-    return Identity(what, Enclosure.equal(worst.gap), ZERO, Witness(at, *maps.enclose_values(worst), how), atol=atol)
+    return Identity(
+        what,
+        Enclosure.equal(worst.gap),
+        ZERO,
+        Witness(at, *maps.enclose_values(worst), how),
+        atol=atol,
+    )
 
 
 def _claim_jacobians(maps: LocalMaps, most: int) -> Claim:
@@ -160,13 +193,18 @@ def _claim_jacobians(maps: LocalMaps, most: int) -> Claim:
 
 def _draw_areas(cells: Complex, region: np.ndarray) -> Curves:
     """Areas of the cells and of the linear regions in descending order."""
-    areas = {"activation cells": cells.volumes, "linear regions": np.bincount(region, cells.volumes)}
+    areas = {
+        "activation cells": cells.volumes,
+        "linear regions": np.bincount(region, cells.volumes),
+    }
     series = []
     for name, area in areas.items():
         rank = np.unique(np.geomspace(1, len(area), 400).astype(int))
         sorted_area = np.sort(area)[::-1][rank - 1]
         good = sorted_area > 0
-        series.append(Series(name, rank[good], sorted_area[good], "measured" if series else "other"))
+        series.append(
+            Series(name, rank[good], sorted_area[good], "measured" if series else "other")
+        )
     what = "length" if cells.dimension == 1 else "area"
     return Curves("how large the pieces are", Axis("rank", "log"), Axis(what, "log"), tuple(series))
 

@@ -16,7 +16,8 @@ from ftheta.relu.reading.enclosing import gap_to
 
 BATCH = 4096
 STEADY = 1e-9  # a neuron nearer to its kink, relative to the largest one, may fall on its other side by rounding
-ROUNDING = 1e-9  # relative to the numbers that are added: what float64 may leave of a gap that is zero
+# relative to the numbers that are added: what float64 may leave of a gap that is zero
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +63,25 @@ class LocalMaps:
     def outputs(self, inputs: np.ndarray) -> np.ndarray:
         at = jax.jit(jax.vmap(lambda x: self.net(x).ravel()))
         rows = inputs.reshape(len(inputs), *self.shape)
-        return np.concatenate([np.asarray(at(rows[k : k + BATCH])) for k in range(0, len(rows), BATCH)])
+        return np.concatenate(
+            [np.asarray(at(rows[k : k + BATCH])) for k in range(0, len(rows), BATCH)]
+        )
 
     @cached_property
     def largest_gap(self) -> Gap:
         r"""Between $f$ and $At+c$, among corners and centres of the cells."""
         cells = self.cells
-        owner = np.concatenate([np.repeat(np.arange(len(cells)), np.diff(cells.ends)), np.arange(len(cells))])
+        owner = np.concatenate(
+            [np.repeat(np.arange(len(cells)), np.diff(cells.ends)), np.arange(len(cells))]
+        )
         points = np.concatenate([cells.vertices, cells.centres])
         maps = cells.maps[owner]
         affine = np.einsum("nod,nd->no", maps[:, :, :-1], points) + maps[:, :, -1]
-        size = float((np.einsum("nod,nd->no", abs(maps[:, :, :-1]), abs(points)) + abs(maps[:, :, -1])).max(initial=0))
+        size = float(
+            (np.einsum("nod,nd->no", abs(maps[:, :, :-1]), abs(points)) + abs(maps[:, :, -1])).max(
+                initial=0
+            )
+        )
         gap = abs(self.outputs(cells.plan.chart(points)) - affine)
         k, o = np.unravel_index(int(gap.argmax()), gap.shape)
         return Gap(points[k], int(o), float(gap[k, o]), size)
@@ -98,13 +107,21 @@ class LocalMaps:
         chosen = np.argsort(-cells.volumes, kind="stable")[:most]
         points = chart(cells.centres[chosen])
         sizes = [abs(step.matrix) for step in cells.plan.net.steps[:-1]]
-        chosen = chosen[np.array([_steady(cells, int(i), x, sizes) for i, x in zip(chosen, points)], bool)]
+        chosen = chosen[
+            np.array([_steady(cells, int(i), x, sizes) for i, x in zip(chosen, points)], bool)
+        ]
         slopes = cells.maps[chosen, :, :-1]
-        along = lambda t: self.net((chart.origin + (chart.basis + chart.tail) @ t).reshape(self.shape)).ravel()
+        along = lambda t: self.net(
+            (chart.origin + (chart.basis + chart.tail) @ t).reshape(self.shape)
+        ).ravel()
         slope = jax.jit(jax.vmap(jax.jacfwd(along)))
         found = np.asarray(slope(cells.centres[chosen])) if len(chosen) else slopes
         gap, size = (float(abs(a).max(initial=0)) for a in (found - slopes, slopes))
-        known = Enclosure.equal(gap) if len(chosen) == len(cells) else Enclosure.measured(gap, samples=len(chosen))
+        known = (
+            Enclosure.equal(gap)
+            if len(chosen) == len(cells)
+            else Enclosure.measured(gap, samples=len(chosen))
+        )
         measured = JacobianGap(known, size, len(chosen))
         if gap <= measured.allowance:
             return measured
@@ -121,7 +138,9 @@ class LocalMaps:
         if self.cells.certificate.complete:
             return region, Enclosure.equal(int(region.max(initial=-1)) + 1)
         size = max(float(abs(self.cells.maps).max(initial=0)), 1e-300)
-        different = len(np.unique(np.round(self.cells.maps / size, 6).reshape(len(region), -1), axis=0))
+        different = len(
+            np.unique(np.round(self.cells.maps / size, 6).reshape(len(region), -1), axis=0)
+        )
         return region, Enclosure(different, np.inf, Basis.FLOAT)
 
 

@@ -36,7 +36,12 @@ from ftheta.relu.matrices import ExactMatrix
 from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.canonical import equal_by_symmetry, path_norm
 from ftheta.relu.symmetry.copies import measure_norms
-from ftheta.relu.symmetry.symmetries import exact_params, normalise_signs, rescale_randomly, sign_copies
+from ftheta.relu.symmetry.symmetries import (
+    exact_params,
+    normalise_signs,
+    rescale_randomly,
+    sign_copies,
+)
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers, relu_layers
 from ftheta.training.descent import gradient_descent
@@ -56,7 +61,9 @@ def random_network(
     inputs: Annotated[int, Knob(1, 16, "number of inputs", "d", log=True, most=64)] = 3,
     width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True)] = 8,
     hidden_layers: Annotated[int, Knob(1, 4, "number of hidden layers", "H")] = 1,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     layers = random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5)
     return Network.described(layers, f"random {hidden} network {'-'.join(map(str, layers.widths))}")
@@ -70,7 +77,11 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     title="Symmetries of ReLU networks, and what gradient flow conserves",
     gist="Reordered and rescaled neurons give the same function, so a ReLU network has many equivalent parameters; "
     "gradient flow keeps the balance between incoming and outgoing weights of every neuron as it was initialised.",
-    see_also=("landscape-equivalent-minima", "network-description-realisation", "explicit-regularisation"),
+    see_also=(
+        "landscape-equivalent-minima",
+        "network-description-realisation",
+        "explicit-regularisation",
+    ),
     sources=("murari-slides", "scaman-slides", "du2018", "neyshabur2015"),
     of_parameters=True,
     assumes=(has_layers, relu_layers, describes_this_function),
@@ -88,8 +99,12 @@ def relu_symmetries_conservation(
     rng: np.random.Generator,
     *,
     copies: Annotated[int, Knob(1, 32, "random symmetries tried", "n", log=True)] = 4,
-    share: Annotated[float, Knob(0.01, 0.5, "largest step, in units of 1/λ", "τλ", log=True, least=1e-4)] = 0.1,
-    tau: Annotated[float, Knob(0.01, 1, "step of the scalar network", "τ", log=True, least=1e-6, most=10)] = 0.1,
+    share: Annotated[
+        float, Knob(0.01, 0.5, "largest step, in units of 1/λ", "τλ", log=True, least=1e-4)
+    ] = 0.1,
+    tau: Annotated[
+        float, Knob(0.01, 1, "step of the scalar network", "τ", log=True, least=1e-6, most=10)
+    ] = 0.1,
 ) -> Evidence:
     r"""Orders of hidden neurons and $(w_i,b_i,a_i)\mapsto(\lambda w_i,\lambda b_i,a_i/\lambda)$, $\lambda>0$, leave a
     ReLU network $f_\theta$ and its path norm $\sum_i|a_i|\|w_i\|$ unchanged; for tanh there are orders and signs:
@@ -99,7 +114,9 @@ def relu_symmetries_conservation(
     $O(\tau)$ over a horizon. For $\frac12(aw-y)^2$, $r=aw-y$, it multiplies $a^2-w^2$ by $1-\tau^2r^2$."""
     layers = require_layers(net.description)
     if plain_form(layers):
-        return Evidence((_compare_rescaled(layers, rng),), summary="a rescaled copy is another function")
+        return Evidence(
+            (_compare_rescaled(layers, rng),), summary="a rescaled copy is another function"
+        )
     f = exact(layers)
     data = net.data
     flow = Flow.of(layers, None if data is None else data.x, None if data is None else data.y, rng)
@@ -141,13 +158,25 @@ def _conservation_claims(drifts: Drifts) -> tuple[Identity | Rate, ...]:
     what = f"largest |d/dt (‖w‖² + b² − ‖a‖²)| under the flow at {len(points)} points of the runs"
     found: list[Identity | Rate] = [
         Identity(what, Enclosure.equal(worst), zero, atol=1e-12 * max(size, 1e-300)),
-        Identity("one step, minus τ²(‖∂w‖² + |∂b|² − ‖∂a‖²)", Enclosure.equal(off), zero, atol=1e-13 * scale),
+        Identity(
+            "one step, minus τ²(‖∂w‖² + |∂b|² − ‖∂a‖²)",
+            Enclosure.equal(off),
+            zero,
+            atol=1e-13 * scale,
+        ),
     ]
     inverse = tuple(1 / tau for tau in drifts.taus)
-    for words, order, errors in (("in one step", 2, drifts.in_one_step), ("over the horizon", 1, drifts.over_horizon)):
-        if np.isfinite(errors).all() and min(errors) > 1e-11 * scale:  # below, rounding is all there is
+    for words, order, errors in (
+        ("in one step", 2, drifts.in_one_step),
+        ("over the horizon", 1, drifts.over_horizon),
+    ):
+        if (
+            np.isfinite(errors).all() and min(errors) > 1e-11 * scale
+        ):  # below, rounding is all there is
             slope = fit_rate(np.array(inverse), np.array(errors))
-            found.append(Rate(f"drift {words}", order, slope, inverse, tuple(errors), slack=0.25, sharp=True))
+            found.append(
+                Rate(f"drift {words}", order, slope, inverse, tuple(errors), slack=0.25, sharp=True)
+            )
     return tuple(found)
 
 
@@ -175,9 +204,13 @@ def _compare_rescaled(layers: Description, rng: np.random.Generator) -> Identity
     """A network of other activations and a rescaled copy, where they differ most, in float64."""
     hidden = tuple(Dense(layer.weight, layer.bias, "relu") for layer in layers.layers[:-1])
     last = layers.layers[-1]
-    params = exact_params(rescale_randomly(exact(Description((*hidden, Dense(last.weight, last.bias)))), rng))
+    params = exact_params(
+        rescale_randomly(exact(Description((*hidden, Dense(last.weight, last.bias)))), rng)
+    )
     x = rng.normal(size=(TRIED, layers.widths[0]))
-    gap = lambda rows: np.abs(np.asarray(layers.apply(params, rows) - layers.apply(layers.params, rows))).max(axis=-1)
+    gap = lambda rows: np.abs(
+        np.asarray(layers.apply(params, rows) - layers.apply(layers.params, rows))
+    ).max(axis=-1)
     worst = int(np.argmax(gap(x)))
 
     def gap_at(rescaled: Any, params: Any, x: Any) -> Any:
@@ -209,13 +242,29 @@ def _examples(f: ExactNetwork, copies: list[ExactNetwork], tau: Fraction) -> Exa
                 enclose_rational(other),
                 enclose_rational(0),
             ),
-            Identity("largest change of the path norm", enclose_rational(change), enclose_rational(0)),
             Identity(
-                "factor of a² − w² in one step, minus 1 − τ²r²", enclose_rational(factor - formula), enclose_rational(0)
+                "largest change of the path norm", enclose_rational(change), enclose_rational(0)
             ),
-            Identity("largest rate of WᵀW − WWᵀ in a linear network", enclose_rational(rate), enclose_rational(0)),
-            Identity("copies of a tanh network of width 3", enclose_rational(len(signed)), enclose_rational(48)),
-            Identity("different functions among them", enclose_rational(len(functions)), enclose_rational(1)),
+            Identity(
+                "factor of a² − w² in one step, minus 1 − τ²r²",
+                enclose_rational(factor - formula),
+                enclose_rational(0),
+            ),
+            Identity(
+                "largest rate of WᵀW − WWᵀ in a linear network",
+                enclose_rational(rate),
+                enclose_rational(0),
+            ),
+            Identity(
+                "copies of a tanh network of width 3",
+                enclose_rational(len(signed)),
+                enclose_rational(48),
+            ),
+            Identity(
+                "different functions among them",
+                enclose_rational(len(functions)),
+                enclose_rational(1),
+            ),
         ),
         numbers={
             "factor of a² − w²": enclose_rational(factor),
@@ -236,26 +285,39 @@ def _chart_course(drifts: Drifts) -> Curves:
     """How the worst invariant moves: under descent with large and small steps, and under the midpoint rule."""
     before = drifts.flow.invariants(drifts.flow.start)
     worst = int(np.argmax(np.abs(drifts.flow.invariants(drifts.runs[0][-1]) - before)))
-    trace = lambda run: [float(drifts.flow.invariants(theta)[worst] - before[worst]) for theta in run]
+    trace = lambda run: [
+        float(drifts.flow.invariants(theta)[worst] - before[worst]) for theta in run
+    ]
     series = []
     for k in (0, len(drifts.runs) // 2, len(drifts.runs) - 1):
         time = drifts.taus[k] * np.arange(len(drifts.runs[k]))
         every = slice(None, None, max(1, len(time) // 128))
         role = "measured" if k == 0 else "other"
         series.append(
-            Series(f"gradient descent, τ = {drifts.taus[k]:.2g}", time[every], trace(drifts.runs[k][every]), role)
+            Series(
+                f"gradient descent, τ = {drifts.taus[k]:.2g}",
+                time[every],
+                trace(drifts.runs[k][every]),
+                role,
+            )
         )
     time = drifts.taus[0] * np.arange(len(drifts.runs[0]))
     middle = drifts.flow.midpoint(drifts.taus[0], len(drifts.runs[0]) - 1)
     series.append(Series("midpoint rule", time, trace(middle), "reference"))
     what = f"change of ‖w‖² + b² − ‖a‖², neuron {worst + 1}"
-    return Curves("an invariant of gradient flow during training", Axis("time kτ"), Axis(what), tuple(series))
+    return Curves(
+        "an invariant of gradient flow during training", Axis("time kτ"), Axis(what), tuple(series)
+    )
 
 
 def _chart_orders(drifts: Drifts) -> Curves:
     """The drift against the step, in one step and over the horizon."""
     series = (
-        Series("over the horizon", drifts.taus, np.maximum(drifts.over_horizon, 1e-300), "measured"),
+        Series(
+            "over the horizon", drifts.taus, np.maximum(drifts.over_horizon, 1e-300), "measured"
+        ),
         Series("in one step", drifts.taus, np.maximum(drifts.in_one_step, 1e-300), "other"),
     )
-    return Curves("drift of the worst invariant", Axis("step τ", "log"), Axis("largest change", "log"), series)
+    return Curves(
+        "drift of the worst invariant", Axis("step τ", "log"), Axis("largest change", "log"), series
+    )

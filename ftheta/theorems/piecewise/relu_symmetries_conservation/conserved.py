@@ -34,15 +34,30 @@ class Flow:
     y: np.ndarray
 
     @classmethod
-    def of(cls, layers: Description, x: np.ndarray | None, y: np.ndarray | None, rng: np.random.Generator) -> "Flow":
+    def of(
+        cls,
+        layers: Description,
+        x: np.ndarray | None,
+        y: np.ndarray | None,
+        rng: np.random.Generator,
+    ) -> "Flow":
         """On the data, as far as they fit; otherwise on random inputs with smooth labels."""
         d = layers.widths[0]
         m = layers.widths[-1]
-        rows = rng.normal(size=(ROWS, d)) if x is None else np.asarray(x, np.float64).reshape(len(x), -1)[:ROWS]
+        rows = (
+            rng.normal(size=(ROWS, d))
+            if x is None
+            else np.asarray(x, np.float64).reshape(len(x), -1)[:ROWS]
+        )
         given = None if x is None or y is None else np.asarray(y)[:ROWS]
         if given is not None and given.size == len(rows) * m:
             return cls(layers, rows, given.reshape(len(rows), m).astype(np.float64))
-        if given is not None and given.ndim == 1 and given.dtype.kind in "iu" and 0 <= given.min() <= given.max() < m:
+        if (
+            given is not None
+            and given.ndim == 1
+            and given.dtype.kind in "iu"
+            and 0 <= given.min() <= given.max() < m
+        ):
             return cls(layers, rows, np.eye(m)[given])
         return cls(layers, rows, np.sin(rows @ rng.normal(size=(d, m))))
 
@@ -63,7 +78,10 @@ class Flow:
         return found
 
     def __call__(self, theta: Any) -> jax.Array:
-        return jnp.mean(jnp.sum((self.layers.apply(self.split(theta), self.x) - self.y) ** 2, axis=1)) / 2
+        return (
+            jnp.mean(jnp.sum((self.layers.apply(self.split(theta), self.x) - self.y) ** 2, axis=1))
+            / 2
+        )
 
     @cached_property
     def gradient(self) -> Callable[[Any], Any]:
@@ -96,7 +114,12 @@ class Flow:
             terms = ((W * G).sum(axis=1) + b * g, (A * H).sum(axis=0))
             worst = largest(worst, np.abs(terms[0] - terms[1]))
             size = max(
-                size, float((np.abs(W * G).sum(axis=1) + np.abs(b * g) + np.abs(A * H).sum(axis=0)).max(initial=0))
+                size,
+                float(
+                    (np.abs(W * G).sum(axis=1) + np.abs(b * g) + np.abs(A * H).sum(axis=0)).max(
+                        initial=0
+                    )
+                ),
             )
         return worst, size
 
@@ -136,13 +159,18 @@ class Drifts:
         r"""`share` is the largest step as a part of $1/\lambda$, the inverse curvature at the start."""
         horizon = share / flow.curvature * steps[0]
         taus = tuple(horizon / k for k in steps)
-        return cls(flow, taus, tuple(descent(flow, flow.start, tau, k) for tau, k in zip(taus, steps)))
+        return cls(
+            flow, taus, tuple(descent(flow, flow.start, tau, k) for tau, k in zip(taus, steps))
+        )
 
     @cached_property
     def over_horizon(self) -> list[float]:
         """The largest change of a $D_i$ at the end of each run."""
         before = self.flow.invariants(self.flow.start)
-        return [float(np.abs(self.flow.invariants(run[-1]) - before).max(initial=0)) for run in self.runs]
+        return [
+            float(np.abs(self.flow.invariants(run[-1]) - before).max(initial=0))
+            for run in self.runs
+        ]
 
     @cached_property
     def in_one_step(self) -> list[float]:

@@ -62,7 +62,9 @@ ZERO = Enclosure.exact(0)
 
 
 def rows(
-    rng: np.random.Generator, *, kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "three points"
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "three points",
 ) -> Dataset:
     """Three points with real targets, or two classes that no line separates."""
     if kind == "disc in a ring":
@@ -82,12 +84,18 @@ def network_ending_in_tanh(rng: np.random.Generator) -> Network:
     """The negative control: the last step is not affine."""
     *hidden, last = random_mlp(rng, (2, 16, 1), "relu", bias=0.5).layers
     net = Description((*hidden, Dense(last.weight, last.bias, "tanh")))
-    return Network.described(net, "ends in tanh").with_data(Dataset("disc in a ring", *disc_in_ring(rng)))
+    return Network.described(net, "ends in tanh").with_data(
+        Dataset("disc in a ring", *disc_in_ring(rng))
+    )
 
 
 def learned_features(net: Network) -> Features | None:
     """What enters the network's last dense layer, on its data or on random rows; None if there is no such layer."""
-    x = np.random.default_rng(0).normal(size=(16, *net.input_shape)) if net.data is None else net.data.x
+    x = (
+        np.random.default_rng(0).normal(size=(16, *net.input_shape))
+        if net.data is None
+        else net.data.x
+    )
     try:
         return features(net.apply, net.params, x)
     except SubjectError:
@@ -98,12 +106,17 @@ def learned_features(net: Network) -> Features | None:
 
 
 @hypothesis(
-    "there are targets", remedy="give data with one number per row, or a network with labelled --data", name="targets"
+    "there are targets",
+    remedy="give data with one number per row, or a network with labelled --data",
+    name="targets",
 )
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Network):
         return Finding.decide(
-            outputs_of(subject) is not None, "those of the network's data", "counted", basis=Basis.EXACT
+            outputs_of(subject) is not None,
+            "those of the network's data",
+            "counted",
+            basis=Basis.EXACT,
         )
     got = 0 if subject.y is None else subject.y[0].size
     return Finding.decide(got == 1, f"targets per row: {got}", "counted", basis=Basis.EXACT)
@@ -151,7 +164,12 @@ def positive_kernel(subject: Dataset | Network, *, lift: str) -> Finding:
     presets={
         "textbook": {},
         "disc in a ring": {"kind": "disc in a ring", "lift": "polynomial", "ridge": 0.1},
-        "infinitely many features": {"kind": "disc in a ring", "lift": "Gaussian", "ridge": 0.01, "width": 0.7},
+        "infinitely many features": {
+            "kind": "disc in a ring",
+            "lift": "Gaussian",
+            "ridge": 0.01,
+            "width": 0.7,
+        },
         "at the edge": {"ridge": 1e-6},
         "broken on purpose": {"lift": "minus distance"},
     },
@@ -161,9 +179,13 @@ def kernel_lift(
     rng: np.random.Generator,
     *,
     lift: Annotated[str, Knob(says="the kernel of data", symbol="k", choices=NAMES)] = "linear",
-    ridge: Annotated[float, Knob(1e-3, 100, "ridge λ = nγ", "λ", log=True, least=1e-9, most=1e9)] = 1.0,
+    ridge: Annotated[
+        float, Knob(1e-3, 100, "ridge λ = nγ", "λ", log=True, least=1e-9, most=1e9)
+    ] = 1.0,
     degree: Annotated[int, Knob(1, 6, "degree of the polynomial kernel", "p", most=12)] = 2,
-    width: Annotated[float, Knob(0.1, 10, "width of Gaussian and Laplace", "s", log=True, least=1e-3, most=1e3)] = 1.0,
+    width: Annotated[
+        float, Knob(0.1, 10, "width of Gaussian and Laplace", "s", log=True, least=1e-3, most=1e3)
+    ] = 1.0,
 ) -> Evidence:
     r"""Replace $x$ by $\varphi(x)\in\mathbb R^D$, $D\le\infty$; $k(x,x')=\langle\varphi(x),\varphi(x')\rangle$. Then
     $\min_f\frac1n\sum_i\ell(f(x_i),y_i)+\gamma\|f\|_{\mathcal H}^2$ has a solution $\sum_i\alpha_ik(x_i,\cdot)$; for
@@ -184,7 +206,9 @@ def _fit_data(
     """Kernel ridge regression on rows with one target each."""
     fit = kernel_ridge(X, y, lift, ridge)
     exact = exact_ridge(X, y, lift, ridge, degree)
-    identities = _dual_claims_in_floats(fit, y, ridge) if exact is None else _dual_claims_in_rationals(exact)
+    identities = (
+        _dual_claims_in_floats(fit, y, ridge) if exact is None else _dual_claims_in_rationals(exact)
+    )
     claims = (_positive_gram_claim(fit), *identities, _representer_claim(fit, y, ridge, rng))
     spectrum = np.maximum(np.linalg.eigvalsh(lift.of(X, X))[::-1], 0)
     charts = (_draw_spectrum(spectrum, f"spectrum of the Gram matrix, {lift.name}"),)
@@ -212,7 +236,9 @@ def _probe_network(found: Features, data: Outputs, ridge: float) -> Evidence:
     claims = (
         claim_affine_readout(found),
         AtMost(
-            "ridge objective of the last layer refitted ≤ that of its own", Enclosure.equal(refit), Enclosure.equal(own)
+            "ridge objective of the last layer refitted ≤ that of its own",
+            Enclosure.equal(refit),
+            Enclosure.equal(own),
         ),
     )
     word = "accuracy" if classes is not None else "R²"
@@ -227,10 +253,15 @@ def _probe_network(found: Features, data: Outputs, ridge: float) -> Evidence:
         "effective rank": float(spectrum.sum() ** 2 / max(float((spectrum**2).sum()), 1e-300)),
         "largest eigenvalue": float(spectrum[0]),
     }
-    charts = (_draw_features(found.phi, classes), _draw_spectrum(spectrum, "spectrum of the learned kernel ΦΦᵀ/n"))
+    charts = (
+        _draw_features(found.phi, classes),
+        _draw_spectrum(spectrum, "spectrum of the learned kernel ΦΦᵀ/n"),
+    )
     table = Table("linear probe", ("what", word), tuple(scores.items()))
     summary = "; ".join(f"{name} {value:.4g}" for name, value in scores.items())
-    return Evidence(claims, charts, numbers, (table,), summary=f"{found.phi.shape[1]} features; {summary}")
+    return Evidence(
+        claims, charts, numbers, (table,), summary=f"{found.phi.shape[1]} features; {summary}"
+    )
 
 
 # ---- claims ---------------------------------------------------------------------------------------------------------
@@ -249,16 +280,26 @@ def _dual_claims_in_rationals(exact: ExactRidge) -> tuple[Claim, ...]:
     primal_minus_dual = [abs(a - b) for a, b in zip(exact.primal, exact.dual)]
     shortcut_minus_fit = [abs(a - b) for a, b in zip(exact.shortcut, exact.again)]
     return (
-        Identity("largest ⟨φ(x), θ⟩ − Σ αᵢk(xᵢ, x) on the rows", Enclosure.exact(max(primal_minus_dual)), ZERO),
         Identity(
-            "αᵢ/((K + λI)⁻¹)ᵢᵢ − the residual of a fit without row i", Enclosure.exact(max(shortcut_minus_fit)), ZERO
+            "largest ⟨φ(x), θ⟩ − Σ αᵢk(xᵢ, x) on the rows",
+            Enclosure.exact(max(primal_minus_dual)),
+            ZERO,
+        ),
+        Identity(
+            "αᵢ/((K + λI)⁻¹)ᵢᵢ − the residual of a fit without row i",
+            Enclosure.exact(max(shortcut_minus_fit)),
+            ZERO,
         ),
     )
 
 
 def _dual_claims_in_floats(fit: KernelRidge, y: np.ndarray, ridge: float) -> tuple[Claim, ...]:
     """The same in float64. Without finitely many features, a square root of K is a lift on the rows."""
-    phi = _square_root(fit.kernel.of(fit.X, fit.X)) if fit.kernel.features is None else fit.kernel.features(fit.X)
+    phi = (
+        _square_root(fit.kernel.of(fit.X, fit.X))
+        if fit.kernel.features is None
+        else fit.kernel.features(fit.X)
+    )
     primal = phi @ ridge_primal(phi, y, ridge)
     scale = max(float(np.abs(y).max()), 1e-300)
     primal_minus_dual = float(np.abs(primal - fit.fitted).max()) / scale
@@ -266,7 +307,12 @@ def _dual_claims_in_floats(fit: KernelRidge, y: np.ndarray, ridge: float) -> tup
     shortcut = fit.residuals_left_out[: len(fitted_again)]
     shortcut_minus_fit = float(np.abs(fitted_again - shortcut).max()) / scale
     return (
-        Identity("⟨φ(x), θ⟩ − Σ αᵢk(xᵢ, x) on the rows, relative", Enclosure.equal(primal_minus_dual), ZERO, atol=1e-7),
+        Identity(
+            "⟨φ(x), θ⟩ − Σ αᵢk(xᵢ, x) on the rows, relative",
+            Enclosure.equal(primal_minus_dual),
+            ZERO,
+            atol=1e-7,
+        ),
         Identity(
             "αᵢ/((K + λI)⁻¹)ᵢᵢ − the residual without row i, relative",
             Enclosure.equal(shortcut_minus_fit),
@@ -282,7 +328,9 @@ def _square_root(K: np.ndarray) -> np.ndarray:
     return vectors * np.sqrt(np.maximum(values, 0))
 
 
-def _representer_claim(fit: KernelRidge, y: np.ndarray, ridge: float, rng: np.random.Generator) -> AtMost:
+def _representer_claim(
+    fit: KernelRidge, y: np.ndarray, ridge: float, rng: np.random.Generator
+) -> AtMost:
     """More centres than the rows do not help."""
     gap = rival_gap(fit, y, ridge, rng, RIVALS)
     rounding = 1e-12 * float(np.mean(y**2))
@@ -293,7 +341,9 @@ def _representer_claim(fit: KernelRidge, y: np.ndarray, ridge: float, rng: np.ra
 def _coefficients(fit: KernelRidge, exact: ExactRidge | None) -> dict[str, Enclosure]:
     """The first six dual coefficients, predictions and, in rationals, primal weights."""
     if exact is None:
-        return _number_entries("α {}", fit.alpha.tolist()) | _number_entries("f(x {})", fit.fitted.tolist())
+        return _number_entries("α {}", fit.alpha.tolist()) | _number_entries(
+            "f(x {})", fit.fitted.tolist()
+        )
     dual = _number_entries("α {}", exact.alpha) | _number_entries("f(x {})", exact.dual)
     return dual | _number_entries("θ {}", exact.theta)
 
@@ -315,7 +365,12 @@ def _ring_examples(rng: np.random.Generator, lift: Kernel) -> Examples:
 
 
 def _draw_before(X: np.ndarray, labels: np.ndarray) -> Curves:
-    return Curves("before the lift: no line separates", Axis("x₁"), Axis("x₂"), _class_series(X[:, 0], X[:, 1], labels))
+    return Curves(
+        "before the lift: no line separates",
+        Axis("x₁"),
+        Axis("x₂"),
+        _class_series(X[:, 0], X[:, 1], labels),
+    )
 
 
 def _draw_after(X: np.ndarray, labels: np.ndarray, fit: KernelRidge) -> Curves:
@@ -335,7 +390,10 @@ def _draw_after(X: np.ndarray, labels: np.ndarray, fit: KernelRidge) -> Curves:
 def _class_series(x: np.ndarray, y: np.ndarray, labels: np.ndarray) -> tuple[Series, ...]:
     """Rows as points, one series per class."""
     names = {1: "+1", -1: "−1"}
-    return tuple(Series(name, x[labels == s], y[labels == s], "measured", "points") for s, name in names.items())
+    return tuple(
+        Series(name, x[labels == s], y[labels == s], "measured", "points")
+        for s, name in names.items()
+    )
 
 
 def _draw_function(X: np.ndarray, fit: KernelRidge) -> Heatmap:
@@ -346,7 +404,9 @@ def _draw_function(X: np.ndarray, fit: KernelRidge) -> Heatmap:
     grid = np.stack(np.meshgrid(a, b), axis=-1).reshape(-1, 2)
     values = fit.predict(grid).reshape(90, 90)
     extent = (lo[0], hi[0], lo[1], hi[1])
-    return Heatmap(f"f = Σ αᵢk(xᵢ, ·), {fit.kernel.name}", Axis("x₁"), Axis("x₂"), values, extent, "f")
+    return Heatmap(
+        f"f = Σ αᵢk(xᵢ, ·), {fit.kernel.name}", Axis("x₁"), Axis("x₂"), values, extent, "f"
+    )
 
 
 def _draw_features(phi: np.ndarray, classes: np.ndarray | None) -> Points:

@@ -5,7 +5,9 @@ import numpy as np
 from ftheta.kernels.reproducing import Kernel, KernelRidge, kernel_ridge
 
 
-def left_out_by_fitting(X: np.ndarray, y: np.ndarray, kernel: Kernel, ridge: float, rows: int = 12) -> np.ndarray:
+def left_out_by_fitting(
+    X: np.ndarray, y: np.ndarray, kernel: Kernel, ridge: float, rows: int = 12
+) -> np.ndarray:
     """Residuals of the first rows, each under a fit to all the others: the slow way."""
     found = []
     for i in range(min(rows, len(X))):
@@ -19,7 +21,9 @@ def objective(fitted: np.ndarray, y: np.ndarray, norm: float, ridge: float) -> f
     return (float(np.sum((fitted - y) ** 2)) + ridge * norm) / len(y)
 
 
-def rival_gap(fit: KernelRidge, y: np.ndarray, ridge: float, rng: np.random.Generator, rivals: int) -> float:
+def rival_gap(
+    fit: KernelRidge, y: np.ndarray, ridge: float, rng: np.random.Generator, rivals: int
+) -> float:
     r"""The least objective of `rivals` random functions $\sum_{i\le n+4}\beta_ik(c_i,\cdot)$, whose centres are the
     rows and four other points, minus that of the solution: not below 0."""
     X = fit.X
@@ -27,10 +31,14 @@ def rival_gap(fit: KernelRidge, y: np.ndarray, ridge: float, rng: np.random.Gene
     least = objective(fit.fitted, y, float(np.sum(fit.alpha * fit.fitted)), ridge)
     gaps = []
     for _ in range(rivals):
-        extra = X[rng.integers(len(X), size=4)] + rng.normal(size=(4, X.shape[1])) * (X.std() + 1e-3)
+        extra = X[rng.integers(len(X), size=4)] + rng.normal(size=(4, X.shape[1])) * (
+            X.std() + 1e-3
+        )
         centres = np.vstack([X, extra])
         alpha = np.concatenate([fit.alpha, np.zeros((4, *y.shape[1:]))])
-        alpha = alpha + rng.normal(size=alpha.shape) * 10 ** rng.uniform(-3, 0) * (np.abs(fit.alpha).max() + 1e-3)
+        alpha = alpha + rng.normal(size=alpha.shape) * 10 ** rng.uniform(-3, 0) * (
+            np.abs(fit.alpha).max() + 1e-3
+        )
         K = kernel.of(centres, centres)
         values = K @ alpha
         gaps.append(objective(values[: len(X)], y, float(np.sum(alpha * values)), ridge) - least)

@@ -57,12 +57,18 @@ FACTORS = (0.1, 0.5, 0.99, 1.01, 2.0, 10.0)
 
 
 def rows_with_noise(
-    rng: np.random.Generator, *, kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "three residuals"
+    rng: np.random.Generator,
+    *,
+    kind: Annotated[str, Knob(says="the built-in rows", choices=KINDS)] = "three residuals",
 ) -> Dataset:
     if kind == "three residuals":
-        return Dataset("a constant and three residuals", np.ones((3, 1)), np.array([1.0, -2.0, 0.5]))
+        return Dataset(
+            "a constant and three residuals", np.ones((3, 1)), np.array([1.0, -2.0, 0.5])
+        )
     if kind == "no noise":
-        return Dataset("two points on a line", np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([3.0, 5.0]))
+        return Dataset(
+            "two points on a line", np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([3.0, 5.0])
+        )
     x = np.column_stack([rng.uniform(-2, 2, 80), np.ones(80)])
     noise = rng.normal(size=80) if kind == "noisy line" else rng.laplace(size=80)
     return Dataset(f"{kind}: y = 2x − 1 + noise", x, x @ np.array([2.0, -1.0]) + noise)
@@ -83,9 +89,13 @@ def _regression_of(data: Dataset) -> Regression:
 )
 def targets_known(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.decide(subject.y is not None, f"{len(subject):,} rows", "counted", basis=Basis.EXACT)
+        return Finding.decide(
+            subject.y is not None, f"{len(subject):,} rows", "counted", basis=Basis.EXACT
+        )
     loss = asked_loss(subject)
-    return Finding.decide(loss is not None, f"the {loss} loss" if loss else "none", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        loss is not None, f"the {loss} loss" if loss else "none", "counted", basis=Basis.EXACT
+    )
 
 
 @hypothesis(
@@ -95,7 +105,10 @@ def targets_known(subject: Dataset | Network) -> Finding:
 )
 def gaussian_noise(subject: Dataset | Network, *, noise: str) -> Finding:
     return Finding.decide(
-        noise == "Gaussian", f"the noise is taken to be {noise}", "the model of the likelihood", basis=Basis.EXACT
+        noise == "Gaussian",
+        f"the noise is taken to be {noise}",
+        "the model of the likelihood",
+        basis=Basis.EXACT,
     )
 
 
@@ -109,9 +122,16 @@ def residual_left(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
         left = 0.0 if subject.y is None else _regression_of(subject).largest_residual
     else:
-        left = 1.0 if found is None or found.loss != "squared" else float(np.abs(found.predictions - found.y).max())
+        left = (
+            1.0
+            if found is None or found.loss != "squared"
+            else float(np.abs(found.predictions - found.y).max())
+        )
     return Finding.decide(
-        left > 1e-12, f"largest residual {left:.3g}", "least squares in float64", Enclosure.equal(left)
+        left > 1e-12,
+        f"largest residual {left:.3g}",
+        "least squares in float64",
+        Enclosure.equal(left),
     )
 
 
@@ -143,9 +163,15 @@ def mle_interpretations(
     subject: Dataset | Network,
     rng: np.random.Generator,
     *,
-    sigma: Annotated[float, Knob(0.1, 10, "standard deviation of noise", "σ", log=True, least=1e-6, most=1e6)] = 2.0,
-    theta: Annotated[float, Knob(-3, 3, "every parameter, where it is read off", "θ", least=-1e6, most=1e6)] = 0.0,
-    noise: Annotated[str, Knob(says="the noise of the rows", symbol="ε", choices=NOISES)] = "Gaussian",
+    sigma: Annotated[
+        float, Knob(0.1, 10, "standard deviation of noise", "σ", log=True, least=1e-6, most=1e6)
+    ] = 2.0,
+    theta: Annotated[
+        float, Knob(-3, 3, "every parameter, where it is read off", "θ", least=-1e6, most=1e6)
+    ] = 0.0,
+    noise: Annotated[
+        str, Knob(says="the noise of the rows", symbol="ε", choices=NOISES)
+    ] = "Gaussian",
 ) -> Evidence:
     r"""(a) $Y=g_\theta(X)+\varepsilon$ with $\varepsilon\sim\mathcal N(0,\sigma^2I_d)$:
     $$-\log p=\frac{nd}2\ln(2\pi\sigma^2)+\frac1{2\sigma^2}\sum_i\|Y_i-g_\theta(X_i)\|^2,$$ so for every $\sigma$ the
@@ -158,14 +184,19 @@ def mle_interpretations(
     return Evidence(()) if found is None else evidence_of_predictions(found)
 
 
-def _regression_claims(model: Regression, sigma: float, rng: np.random.Generator, noise: str) -> tuple[Claim, ...]:
+def _regression_claims(
+    model: Regression, sigma: float, rng: np.random.Generator, noise: str
+) -> tuple[Claim, ...]:
     """Both sides at random parameters, their difference free of θ, the gradients, the profile."""
     few = Regression(model.x[:BALLS], model.y[:BALLS])
     thetas = [np.zeros_like(few.best), few.best, *rng.normal(size=(4, *few.best.shape))]
     gaps = [gaussian_gap(few.residuals(t).ravel().tolist(), sigma) for t in thetas]
     worst = Enclosure.measured(max(max(-g.lo, g.hi) for g in gaps), samples=len(gaps))
     best = model.maximum_likelihood(noise)
-    gains = [profile_gain(few.residuals(few.maximum_likelihood(noise)).ravel().tolist(), f) for f in FACTORS]
+    gains = [
+        profile_gain(few.residuals(few.maximum_likelihood(noise)).ravel().tolist(), f)
+        for f in FACTORS
+    ]
     least = min(gains, key=lambda g: g.lo)
     return (
         Identity("−Σ ln p − N/2 ln 2πσ² − SSE/2σ² at random θ", worst, ZERO, atol=TINY),
@@ -175,7 +206,12 @@ def _regression_claims(model: Regression, sigma: float, rng: np.random.Generator
             ZERO,
             atol=1e-6,
         ),
-        Identity("∇SSE at the maximum-likelihood estimate, relative", stationarity(model, best), ZERO, atol=1e-9),
+        Identity(
+            "∇SSE at the maximum-likelihood estimate, relative",
+            stationarity(model, best),
+            ZERO,
+            atol=1e-9,
+        ),
         AtMost("0 ≤ NLL at 0.1, ½, 0.99, 1.01, 2, 10 times σ̂ − NLL at σ̂", ZERO, least),
     )
 
@@ -215,7 +251,12 @@ def _draw_surface(model: Regression, sigma: float) -> Heatmap:
     top = float(np.quantile(values, 0.8))
     extent = (t[0], t[-1], s[0], s[-1])
     return Heatmap(
-        "negative log-likelihood per number", Axis("θ₁"), Axis("σ", "log"), np.minimum(values, top), extent, "nats"
+        "negative log-likelihood per number",
+        Axis("θ₁"),
+        Axis("σ", "log"),
+        np.minimum(values, top),
+        extent,
+        "nats",
     )
 
 
@@ -227,9 +268,14 @@ def _draw_slices(model: Regression, sigma: float) -> Curves:
     thetas = np.repeat(model.best[None], len(t), axis=0)
     thetas[:, 0, 0] = t
     sse = np.array([float(np.sum(model.residuals(theta) ** 2)) for theta in thetas])
-    lines = [Series(f"NLL, σ = {s:.3g}", t, (sse - sse.min()) / (2 * s**2)) for s in (sigma / 2, sigma, 2 * sigma)]
+    lines = [
+        Series(f"NLL, σ = {s:.3g}", t, (sse - sse.min()) / (2 * s**2))
+        for s in (sigma / 2, sigma, 2 * sigma)
+    ]
     series = (Series("SSE", t, sse - sse.min(), "bound"), *lines)
-    return Curves("above the least value: one minimiser for every σ", Axis("θ₁"), Axis("NLL, or SSE"), series)
+    return Curves(
+        "above the least value: one minimiser for every σ", Axis("θ₁"), Axis("NLL, or SSE"), series
+    )
 
 
 def _draw_scales(residuals: np.ndarray) -> Curves:
@@ -242,21 +288,35 @@ def _draw_scales(residuals: np.ndarray) -> Curves:
     series = []
     for name, nll, best, letter in found:
         series.append(Series(name, s, [nll(r, float(a)) / r.size for a in s]))
-        series.append(Series(f"{letter} = {best:.4g}", [best], [nll(r, best) / r.size], "bound", "points"))
+        series.append(
+            Series(f"{letter} = {best:.4g}", [best], [nll(r, best) / r.size], "bound", "points")
+        )
     return Curves(
-        "which noise explains the residuals", Axis("scale of the noise", "log"), Axis("nats per number"), tuple(series)
+        "which noise explains the residuals",
+        Axis("scale of the noise", "log"),
+        Axis("nats per number"),
+        tuple(series),
     )
 
 
 def _fits_table(fits: Sequence[Fit]) -> Table:
-    rows = [(f.noise, f.scale if f.scale is not None else "–", f.nll, f.nll / f.rows, f.bits) for f in fits]
-    return Table("how likely the targets are", ("noise", "scale", "NLL", "NLL per row", "bits per row"), tuple(rows))
+    rows = [
+        (f.noise, f.scale if f.scale is not None else "–", f.nll, f.nll / f.rows, f.bits)
+        for f in fits
+    ]
+    return Table(
+        "how likely the targets are",
+        ("noise", "scale", "NLL", "NLL per row", "bits per row"),
+        tuple(rows),
+    )
 
 
 # ---- evidence -------------------------------------------------------------------------------------------------------
 
 
-def _fit_line(model: Regression, theta: float, sigma: float, rng: np.random.Generator, noise: str) -> Evidence:
+def _fit_line(
+    model: Regression, theta: float, sigma: float, rng: np.random.Generator, noise: str
+) -> Evidence:
     """A linear model on rows."""
     at = np.full_like(model.best, theta)
     best = model.residuals(model.best)
@@ -274,7 +334,9 @@ def _fit_line(model: Regression, theta: float, sigma: float, rng: np.random.Gene
         "b̂": profile_scale(best),
     }
     numbers |= {"least NLL": fits[0].nll, "bits per row": fits[0].bits}
-    charts = (_draw_slices(model, sigma), _draw_surface(model, sigma)) + ((_draw_scales(best),) if best.any() else ())
+    charts = (_draw_slices(model, sigma), _draw_surface(model, sigma)) + (
+        (_draw_scales(best),) if best.any() else ()
+    )
     summary = f"NLL {numbers['NLL at θ']:.8g} at θ = {theta:g}, σ = {sigma:g}; least squares has σ̂ = {numbers['σ̂']:.6g}"
     return Evidence(
         claims,
@@ -299,12 +361,20 @@ def _fit_classes(logits: np.ndarray, labels: np.ndarray) -> Evidence:
     fit = likelihood(logits, labels, "categorical")
     own = np.sort(special.softmax(logits, axis=1)[np.arange(n), labels])
     series = (Series("rows", own, (np.arange(n) + 1) / n, "measured", "step"),)
-    chart = Curves("probability given to the true class", Axis("p(y | x)"), Axis("share of rows below"), series)
+    chart = Curves(
+        "probability given to the true class", Axis("p(y | x)"), Axis("share of rows below"), series
+    )
     numbers = {"NLL": fit.nll, "NLL per row": fit.nll / n, "bits per row": fit.bits}
     summary = f"{fit.nll / n:.6g} nats or {fit.bits:.6g} bits per row on {n:,} rows"
     likelihood_of_labels, entropy = categorical_sides(logits[:BALLS], labels[:BALLS])
-    claims = (Identity(f"−ln Π p(yᵢ) = n × cross-entropy, n = {min(n, BALLS)}", likelihood_of_labels, entropy),)
-    return Evidence(claims, (chart,), numbers, (_fits_table([fit]),), (_printed_proportional(),), summary)
+    claims = (
+        Identity(
+            f"−ln Π p(yᵢ) = n × cross-entropy, n = {min(n, BALLS)}", likelihood_of_labels, entropy
+        ),
+    )
+    return Evidence(
+        claims, (chart,), numbers, (_fits_table([fit]),), (_printed_proportional(),), summary
+    )
 
 
 def _fit_noise(predictions: np.ndarray, y: np.ndarray) -> Evidence:
@@ -321,7 +391,14 @@ def _fit_noise(predictions: np.ndarray, y: np.ndarray) -> Evidence:
             min(elsewhere, key=lambda nll: nll.lo),
         ),
     )
-    numbers = {"σ̂": fits[0].scale or 0.0, "b̂": fits[1].scale or 0.0, "NLL": fits[0].nll, "bits per row": fits[0].bits}
+    numbers = {
+        "σ̂": fits[0].scale or 0.0,
+        "b̂": fits[1].scale or 0.0,
+        "NLL": fits[0].nll,
+        "bits per row": fits[0].bits,
+    }
     charts = (_draw_scales(residuals),) if residuals.any() else ()
     summary = f"σ̂ = {numbers['σ̂']:.6g}, NLL {fits[0].nll / n:.6g} nats or {fits[0].bits:.6g} bits per row on {n:,} rows"
-    return Evidence(claims, charts, numbers, (_fits_table(fits),), (_printed_proportional(),), summary)
+    return Evidence(
+        claims, charts, numbers, (_fits_table(fits),), (_printed_proportional(),), summary
+    )

@@ -71,8 +71,13 @@ def stationarity(model: Regression, theta: np.ndarray) -> Enclosure:
             Fraction(y) - sum((a * t for a, t in zip(row, exact)), Fraction(0))
             for row, y in zip(rows, model.y[:, 0].tolist())
         ]
-        slopes = [sum((row[j] * r for row, r in zip(rows, left)), Fraction(0)) for j in range(len(exact))]
+        slopes = [
+            sum((row[j] * r for row, r in zip(rows, left)), Fraction(0)) for j in range(len(exact))
+        ]
         return Enclosure.exact(max(map(abs, slopes)))
     residuals = model.residuals(theta)
-    size = max(float((np.abs(model.x).T @ (np.abs(model.y) + np.abs(model.x) @ np.abs(theta))).max()), 1e-300)
+    size = max(
+        float((np.abs(model.x).T @ (np.abs(model.y) + np.abs(model.x) @ np.abs(theta))).max()),
+        1e-300,
+    )
     return Enclosure.equal(float(np.abs(model.x.T @ residuals).max()) / size)

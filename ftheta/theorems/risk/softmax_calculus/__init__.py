@@ -28,7 +28,14 @@ from ftheta.logic import (
 )
 from ftheta.networks.description import Dense, Description
 from ftheta.risks.outputs import asked_loss, outputs_of
-from ftheta.risks.softmax import MOST_CLASSES, half_gap, jacobian_norm, log_sum_exp, softmax, variance_gap
+from ftheta.risks.softmax import (
+    MOST_CLASSES,
+    half_gap,
+    jacobian_norm,
+    log_sum_exp,
+    softmax,
+    variance_gap,
+)
 from ftheta.subjects import Dataset, Network
 
 from .at_logits import derivative_errors, shift_error, stability
@@ -48,15 +55,29 @@ def softmax_model(
     classes: Annotated[int, Knob(2, 10, "classes", "K", most=100)] = 3,
     rows: Annotated[int, Knob(50, 5000, "rows", "n", log=True, least=10, most=100_000)] = 1500,
     temperature: Annotated[
-        float, Knob(0.2, 5, "labels are drawn from softmax(z/T): 1 is calibrated", "T", log=True, least=0.01, most=100)
+        float,
+        Knob(
+            0.2,
+            5,
+            "labels are drawn from softmax(z/T): 1 is calibrated",
+            "T",
+            log=True,
+            least=0.01,
+            most=100,
+        ),
     ] = 1.0,
 ) -> Network:
     angles = 2 * np.pi * np.arange(classes) / classes
-    net = Description((Dense(1.5 * np.column_stack([np.cos(angles), np.sin(angles)]), np.zeros(classes)),))
+    net = Description(
+        (Dense(1.5 * np.column_stack([np.cos(angles), np.sin(angles)]), np.zeros(classes)),)
+    )
     x = rng.normal(size=(rows, 2))
     z = x @ net.layers[0].weight.T / temperature
-    labels = np.argmax(z + rng.gumbel(size=z.shape), axis=1)  # the largest of z + Gumbel noise has the law softmax(z)
-    return Network.described(net, f"linear scores of {classes} classes").with_data(Dataset("drawn", x, labels))
+    # the largest of z + Gumbel noise has the law softmax(z)
+    labels = np.argmax(z + rng.gumbel(size=z.shape), axis=1)
+    return Network.described(net, f"linear scores of {classes} classes").with_data(
+        Dataset("drawn", x, labels)
+    )
 
 
 @hypothesis(
@@ -68,7 +89,9 @@ def scores_of_classes(net: Network) -> Finding:
     wanted = asked_loss(net)
     K = int(np.prod(net.output_shape))
     if wanted != "cross-entropy":
-        return Finding.failed("no data with labels" if wanted is None else "the labels are real numbers, not classes")
+        return Finding.failed(
+            "no data with labels" if wanted is None else "the labels are real numbers, not classes"
+        )
     return Finding.decide(K >= 2, f"{K} classes", "counted", basis=Basis.EXACT)
 
 
@@ -93,7 +116,9 @@ def softmax_calculus(
     rng: np.random.Generator,
     *,
     bins: Annotated[int, Knob(1, 50, "bins of the calibration curve", "B", most=1000)] = 10,
-    large: Annotated[float, Knob(10, 1e4, "size of large logits", "|z|", log=True, least=1, most=1e12)] = 1e4,
+    large: Annotated[
+        float, Knob(10, 1e4, "size of large logits", "|z|", log=True, least=1, most=1e12)
+    ] = 1e4,
 ) -> Evidence:
     r"""$p=\mathrm{softmax}(z)$ has $p>0$, $\sum_kp_k=1$ and $\mathrm{softmax}(z+c)=\mathrm{softmax}(z)$. With
     $\mathrm{lse}(z)=\log\sum_ke^{z_k}$, which is convex, $$\nabla\mathrm{lse}=p,\qquad\nabla_z\mathrm{CE}(z,k)=p-e_k,
@@ -134,10 +159,14 @@ def _claims(logits: np.ndarray, labels: np.ndarray) -> tuple[Claim, ...]:
     steepest = Enclosure.at_least(float(jacobian_norm(p).max()), samples=len(few))
     error = derivative_errors(few)["Jacobian"]
     by_differentiation = _bias_gradient(logits, labels)
-    formula = np.asarray(softmax(logits)).mean(0) - np.bincount(labels, minlength=logits.shape[1]) / len(labels)
+    formula = np.asarray(softmax(logits)).mean(0) - np.bincount(
+        labels, minlength=logits.shape[1]
+    ) / len(labels)
     return (
         AtMost("‖J‖₂ at the rows", steepest, HALF),
-        Identity("Jacobian by differences − (diag p − ppᵀ)", _measurement(error, few), ZERO, atol=1e-8),
+        Identity(
+            "Jacobian by differences − (diag p − ppᵀ)", _measurement(error, few), ZERO, atol=1e-8
+        ),
         Identity(
             "gradient of the mean cross-entropy in a bias of the logits, and mean p − class frequencies: norms",
             _measurement(float(np.linalg.norm(by_differentiation)), logits),
@@ -174,13 +203,31 @@ def _examples(logits: np.ndarray, large: float) -> Examples:
     lse, p, _ = stability(extreme)
     rows = f"{len(extreme)} rows of logits, up to ±{large:g}"
     claims = (
-        Identity("coefficients by which vᵀJv is not Σ pᵢpⱼ(vᵢ − vⱼ)², up to 6 classes", Enclosure.exact(apart), ZERO),
-        Identity("coefficients by which ½ − 2p(1 − p) is not (1 − 2p)²/2", Enclosure.exact(half_gap()), ZERO),
+        Identity(
+            "coefficients by which vᵀJv is not Σ pᵢpⱼ(vᵢ − vⱼ)², up to 6 classes",
+            Enclosure.exact(apart),
+            ZERO,
+        ),
+        Identity(
+            "coefficients by which ½ − 2p(1 − p) is not (1 − 2p)²/2",
+            Enclosure.exact(half_gap()),
+            ZERO,
+        ),
         AtMost(f"error of lse, relative to max(1, ·), at {rows}", lse, ROUNDING),
         AtMost("error of p there", p, ROUNDING),
-        Identity("p(z + c) − p(z) for c = 1000", _measurement(shift_error(logits, 1000.0), logits), ZERO, atol=1e-12),
+        Identity(
+            "p(z + c) − p(z) for c = 1000",
+            _measurement(shift_error(logits, 1000.0), logits),
+            ZERO,
+            atol=1e-12,
+        ),
         Identity("∇lse − p", _measurement(errors["gradient of lse"], logits), ZERO, atol=1e-12),
-        Identity("∇CE(z, k) − (p − e_k)", _measurement(errors["gradient of CE"], logits), ZERO, atol=1e-12),
+        Identity(
+            "∇CE(z, k) − (p − e_k)",
+            _measurement(errors["gradient of CE"], logits),
+            ZERO,
+            atol=1e-12,
+        ),
     )
     numbers = {
         "‖J‖ at (½, ½)": float(jacobian_norm(np.array([0.5, 0.5]))),
@@ -228,5 +275,8 @@ def _draw_calibration(found: Calibration) -> Curves:
 
 def _calibration_table(found: Calibration) -> Table:
     columns = ("from", "to", "rows", "confidence", "accuracy", "95% from", "to ")
-    rows = [(b.lo, b.hi, b.rows, b.confidence, b.accuracy, b.frequency.lo, b.frequency.hi) for b in found.bins]
+    rows = [
+        (b.lo, b.hi, b.rows, b.confidence, b.accuracy, b.frequency.lo, b.frequency.hi)
+        for b in found.bins
+    ]
     return Table("calibration", columns, tuple(rows))

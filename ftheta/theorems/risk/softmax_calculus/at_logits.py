@@ -43,7 +43,9 @@ def shift_error(logits: np.ndarray, shift: float) -> float:
     r"""$\max|\mathrm{softmax}(z+c)-\mathrm{softmax}(z)|$ over the rows, beyond the rounding of the shifted logits."""
     with jax.enable_x64(True):
         moved = logits + shift
-        rounding = np.abs((moved - shift) - logits).max(-1) + np.finfo(float).eps * np.abs(moved).max(-1)
+        rounding = np.abs((moved - shift) - logits).max(-1) + np.finfo(float).eps * np.abs(
+            moved
+        ).max(-1)
         gap = np.abs(np.asarray(softmax(moved)) - np.asarray(softmax(logits))).max(-1)
     return float(np.maximum(gap - rounding, 0).max())
 
@@ -53,18 +55,26 @@ def _derivatives(z: Any) -> tuple[Any, ...]:
     r"""$p$, its Jacobian by differences of step $10^{-6}$, and by JAX $\nabla\mathrm{lse}$, $\nabla_z\mathrm{CE}$."""
     h = 1e-6
     K = z.shape[-1]
-    centred = z - z.max(-1, keepdims=True)  # p stays, and a step does not vanish beside a large logit
+    # p stays, and a step does not vanish beside a large logit
+    centred = z - z.max(-1, keepdims=True)
     ends = [softmax(centred[:, None, :] + s * h * jnp.eye(K)) for s in (1, -1)]
     entropy = lambda row, k: log_sum_exp(row) - row[k]
     each = jax.vmap(jax.vmap(jax.grad(entropy), (None, 0)), (0, None))(z, jnp.arange(K))
-    return softmax(z), jnp.swapaxes(ends[0] - ends[1], 1, 2) / (2 * h), jax.vmap(jax.grad(log_sum_exp))(z), each
+    return (
+        softmax(z),
+        jnp.swapaxes(ends[0] - ends[1], 1, 2) / (2 * h),
+        jax.vmap(jax.grad(log_sum_exp))(z),
+        each,
+    )
 
 
 def derivative_errors(logits: np.ndarray) -> dict[str, float]:
     r"""Largest differences over the rows between derivatives and the formulas $\mathrm{diag}(p)-pp^\top$,
     $\nabla\mathrm{lse}=p$ and $\nabla_z\mathrm{CE}(z,k)=p-e_k$."""
     with jax.enable_x64(True):
-        p, numerical, slopes, each = (np.asarray(v) for v in _derivatives(jnp.asarray(logits, float)))
+        p, numerical, slopes, each = (
+            np.asarray(v) for v in _derivatives(jnp.asarray(logits, float))
+        )
     return {
         "Jacobian": float(np.abs(numerical - jacobian(p)).max()),
         "gradient of lse": float(np.abs(slopes - p).max()),

@@ -64,7 +64,9 @@ def calibration(
         )
     if not ((p >= 0) & (p <= 1)).all():
         raise UsageError(
-            "Probabilities lie between 0 and 1.", got=f"[{p.min():.4g}, {p.max():.4g}]", remedy="softmax first"
+            "Probabilities lie between 0 and 1.",
+            got=f"[{p.min():.4g}, {p.max():.4g}]",
+            remedy="softmax first",
         )
     sure, right = (p, labels == 1) if p.ndim == 1 else (p.max(1), p.argmax(1) == labels)
     place = np.minimum((sure * bins).astype(int), bins - 1)
@@ -74,5 +76,14 @@ def calibration(
         rows = int(inside.sum())
         good = int(right[inside].sum())
         interval = binomial_interval(good, rows, confidence)
-        found.append(Bin(float(b) / bins, float(b + 1) / bins, rows, float(sure[inside].mean()), good, interval))
+        found.append(
+            Bin(
+                float(b) / bins,
+                float(b + 1) / bins,
+                rows,
+                float(sure[inside].mean()),
+                good,
+                interval,
+            )
+        )
     return Calibration(tuple(found), len(p))

@@ -34,7 +34,15 @@ from ftheta.training import RobustLoss, fit
 from ftheta.training.robust import METHODS
 
 from .linear_margins import LabelledInput, Linear, loss_slope, quotient, read_linear, worst_loss
-from .worst_losses import certified_margins, certified_share, count_unflipped, gradient_at, loss_of, search, targets_of
+from .worst_losses import (
+    certified_margins,
+    certified_share,
+    count_unflipped,
+    gradient_at,
+    loss_of,
+    search,
+    targets_of,
+)
 
 POINTS = 31  # of a curve, an odd number
 JUDGED = 100  # rows on which accuracies are compared
@@ -47,7 +55,12 @@ def classifier(
     rng: np.random.Generator,
     *,
     kind: Annotated[
-        str, Knob(says="which network", symbol="f", choices=("linear", "worked example", "smooth network", "digits"))
+        str,
+        Knob(
+            says="which network",
+            symbol="f",
+            choices=("linear", "worked example", "smooth network", "digits"),
+        ),
     ] = "linear",
     zeros: Annotated[int, Knob(0, 3, "weights of the linear classifier that are zero", "z")] = 0,
 ) -> Network:
@@ -59,12 +72,16 @@ def classifier(
         return trained_digits()
     y = np.arange(40) % 2
     centre = np.array([1.0, -0.5, 0.25, 0.75])
-    clouds = Dataset("two clouds", rng.normal(size=(40, 4)) + np.where(y > 0, 1.0, -1.0)[:, None] * centre, y)
+    clouds = Dataset(
+        "two clouds", rng.normal(size=(40, 4)) + np.where(y > 0, 1.0, -1.0)[:, None] * centre, y
+    )
     if kind == "linear":
         weight = centre + 0.1 * rng.normal(size=4)
         weight[:zeros] = 0.0
         return replace(_linear(weight), data=clouds)
-    return replace(Network.described(random_mlp(rng, (4, 16, 2), "softplus"), "softplus network"), data=clouds)
+    return replace(
+        Network.described(random_mlp(rng, (4, 16, 2), "softplus"), "softplus network"), data=clouds
+    )
 
 
 def _linear(weight: np.ndarray) -> Network:
@@ -76,8 +93,12 @@ def trained_digits() -> Network:
     images = digits()
     x = np.asarray(images.x, np.float64).reshape(len(images.x), -1)
     start = random_mlp(np.random.default_rng(0), (64, 32, 32, 10), "relu")
-    trained = fit(start, (x[::2], images.y[::2]), "cross-entropy", step=0.005, steps=400, batch=100).network
-    return replace(Network.described(trained, "digits, trained plainly"), data=Dataset("digits", x, images.y))
+    trained = fit(
+        start, (x[::2], images.y[::2]), "cross-entropy", step=0.005, steps=400, batch=100
+    ).network
+    return replace(
+        Network.described(trained, "digits, trained plainly"), data=Dataset("digits", x, images.y)
+    )
 
 
 def one_weight_zero(rng: np.random.Generator) -> Network:
@@ -104,7 +125,9 @@ def has_labels(net: Network, *, rows: int) -> Finding:
     except Exception as error:  # whatever the network raises for real numbers
         return Finding.failed(f"the network takes no real inputs: {type(error).__name__}")
     count = min(rows, len(net.data))
-    return Finding.proved(f"{count} of {len(net.data)} rows", "they were read", Enclosure.exact(count))
+    return Finding.proved(
+        f"{count} of {len(net.data)} rows", "they were read", Enclosure.exact(count)
+    )
 
 
 @hypothesis(
@@ -116,7 +139,9 @@ def smooth_loss(net: Network) -> Finding:
     example = np.zeros(net.input_shape)
     if is_smooth_function(net.apply, net.params, example):
         return Finding.proved("smooth in parameters and input", "every operation of the program is")
-    return Finding.assumed("the program has kinks: smooth away from them, and it is not checked where they are")
+    return Finding.assumed(
+        "the program has kinks: smooth away from them, and it is not checked where they are"
+    )
 
 
 @hypothesis(
@@ -129,7 +154,9 @@ def one_maximiser(net: Network, *, rows: int, epsilon: float) -> Finding:
     if linear is not None:
         note = f"{linear.zeros} of {len(linear.weight)} weights are zero"
         why = "the maximiser is x − ε y sign(w), the only one where no weight is zero"
-        return Finding.decide(linear.zeros == 0, note, why, Enclosure.exact(linear.zeros), basis=Basis.EXACT)
+        return Finding.decide(
+            linear.zeros == 0, note, why, Enclosure.exact(linear.zeros), basis=Basis.EXACT
+        )
     if net.data is None or net.data.y is None:
         return Finding.undecided("labels")
     x, y = targets_of(net, rows)
@@ -162,14 +189,28 @@ def danskin_adversarial_training(
     rng: np.random.Generator,
     *,
     epsilon: Annotated[
-        float, Knob(0.001, 1.0, "how far an input may move, in every entry", "ε", log=True, least=1e-9, most=1e6)
+        float,
+        Knob(
+            0.001,
+            1.0,
+            "how far an input may move, in every entry",
+            "ε",
+            log=True,
+            least=1e-9,
+            most=1e6,
+        ),
     ] = 0.1,
     rows: Annotated[int, Knob(1, 64, "rows of the data", "n", log=True, most=256)] = 8,
     step: Annotated[
-        float, Knob(1e-6, 0.1, "step of the difference quotients", "h", log=True, least=1e-9, most=1.0)
+        float,
+        Knob(1e-6, 0.1, "step of the difference quotients", "h", log=True, least=1e-9, most=1.0),
     ] = 1e-4,
     retrain: Annotated[
-        str, Knob(says="train a copy for the worst case and compare (of several outputs)", choices=(NO, *METHODS))
+        str,
+        Knob(
+            says="train a copy for the worst case and compare (of several outputs)",
+            choices=(NO, *METHODS),
+        ),
     ] = NO,
 ) -> Evidence:
     r"""Let $\varphi(\theta)=\max_{x'\in B}\ell(\theta,x')$ with $B$ compact, and let $\nabla_\theta\ell$ exist and be
@@ -183,7 +224,9 @@ def danskin_adversarial_training(
     linear = read_linear(net)
     direction = _draw_direction(net.params, rng)
     if linear is not None:
-        told = _linear_evidence(linear, _read_direction(direction), x, y, Fraction(epsilon), Fraction(step))
+        told = _linear_evidence(
+            linear, _read_direction(direction), x, y, Fraction(epsilon), Fraction(step)
+        )
     else:
         told = _searched_evidence(net, direction, x, y, epsilon, step)
     if int(np.prod(net.output_shape)) == 1:
@@ -192,7 +235,9 @@ def danskin_adversarial_training(
         seen = _between_search_and_bounds(net, x, y, epsilon)
     except GraphError:  # a network with an operation that has no bounds still has a search
         seen = Evidence((), summary="no certified bounds")
-    charts = told.charts if retrain == NO else (_chart_retrained(net, retrain, epsilon), *told.charts)
+    charts = (
+        told.charts if retrain == NO else (_chart_retrained(net, retrain, epsilon), *told.charts)
+    )
     return replace(
         told,
         claims=(*told.claims, *seen.claims),
@@ -206,14 +251,25 @@ def danskin_adversarial_training(
 
 
 def _linear_evidence(
-    theta: Linear, direction: Linear, x: np.ndarray, y: np.ndarray, epsilon: Fraction, step: Fraction
+    theta: Linear,
+    direction: Linear,
+    x: np.ndarray,
+    y: np.ndarray,
+    epsilon: Fraction,
+    step: Fraction,
 ) -> Evidence:
     """Margins in rationals, losses in balls: the loss is convex, so that difference quotients enclose its slope."""
-    table = [LabelledInput(tuple(map(Fraction, row.ravel().tolist())), int(label)) for row, label in zip(x, y.ravel())]
+    table = [
+        LabelledInput(tuple(map(Fraction, row.ravel().tolist())), int(label))
+        for row, label in zip(x, y.ravel())
+    ]
     mean = lambda values: Enclosure.exact(sum(values, Fraction(0)) / len(table))
     opposite = Linear(tuple(-v for v in direction.weight), -direction.bias)
     pairs = [(row, v) for row in table for v in (direction, opposite)]
-    agree = [row.slope(theta, v, epsilon) == row.slope_at_minimiser(theta, v, epsilon) for row, v in pairs]
+    agree = [
+        row.slope(theta, v, epsilon) == row.slope_at_minimiser(theta, v, epsilon)
+        for row, v in pairs
+    ]
     claims = [
         Identity(
             "pairs of a row and ±v where the least margin has the slope at its worst input, in rationals",
@@ -224,10 +280,20 @@ def _linear_evidence(
     loss = lambda t: worst_loss(table, theta.move(t, direction), epsilon)
     here = loss(Fraction(0))
     slope = Enclosure.ball(loss_slope(table, theta, direction, epsilon))
-    behind, ahead = (Enclosure.ball(quotient(*pair, step)) for pair in ((here, loss(-step)), (loss(step), here)))
+    behind, ahead = (
+        Enclosure.ball(quotient(*pair, step)) for pair in ((here, loss(-step)), (loss(step), here))
+    )
     claims += [
-        AtMost("backward difference quotient of the worst loss, and the slope at the worst inputs", behind, slope),
-        AtMost("slope of the loss at the worst inputs, and the forward difference quotient", slope, ahead),
+        AtMost(
+            "backward difference quotient of the worst loss, and the slope at the worst inputs",
+            behind,
+            slope,
+        ),
+        AtMost(
+            "slope of the loss at the worst inputs, and the forward difference quotient",
+            slope,
+            ahead,
+        ),
     ]
     lines = [Fraction(k, POINTS // 2) for k in range(-(POINTS // 2), POINTS // 2 + 1)]
     values = [float(loss(t).mid()) for t in lines]
@@ -260,7 +326,9 @@ def _searched_evidence(
     value = lambda t: search(net, _add(net.params, t, direction), x, y, epsilon, found.points).value
     difference = (value(step) - value(-step)) / (2 * step)
     length = np.sqrt(_inner(gradient, gradient))
-    down = search(net, _add(net.params, -step / max(length, 1e-300), gradient), x, y, epsilon, found.points)
+    down = search(
+        net, _add(net.params, -step / max(length, 1e-300), gradient), x, y, epsilon, found.points
+    )
     starts = found.all_losses.size
     line = np.linspace(-1.0, 1.0, POINTS) * 50 * step
     return Evidence(
@@ -279,13 +347,18 @@ def _searched_evidence(
             ),
         ),
         (_chart_line(line.tolist(), [value(float(t)) for t in line], found.value, slope),),
-        {"worst loss found": Enclosure.at_least(found.value, samples=starts), "slope at the inputs found": slope},
+        {
+            "worst loss found": Enclosure.at_least(found.value, samples=starts),
+            "slope at the inputs found": slope,
+        },
         summary=f"worst loss found {found.value:.4g}, its slope along v {difference:.4g} by differences and "
         f"{slope:.4g} at the inputs found",
     )
 
 
-def _between_search_and_bounds(net: Network, x: np.ndarray, y: np.ndarray, epsilon: float) -> Evidence:
+def _between_search_and_bounds(
+    net: Network, x: np.ndarray, y: np.ndarray, epsilon: float
+) -> Evidence:
     """The worst loss from both sides: found by the search, and bounded by certified margins."""
     found = search(net, net.params, x, y, epsilon)
     margins = certified_margins(net, x, y, epsilon)
@@ -340,7 +413,10 @@ def _chart_line(t: list[float], values: list[float], here: float, slope: float) 
         "worst loss along a line of parameters",
         Axis("t, parameters θ + t v"),
         Axis("worst loss"),
-        (Series("worst loss", t, values), Series("slope at the worst inputs", t, tangent, "reference")),
+        (
+            Series("worst loss", t, values),
+            Series("slope at the worst inputs", t, tangent, "reference"),
+        ),
     )
 
 
@@ -351,16 +427,28 @@ def _chart_retrained(net: Network, method: str, epsilon: float) -> Chart:
     clip = (float(x.min()), float(x.max()))
     robust = RobustLoss(method, epsilon, clip=clip, ramp=(100, 400))  # type: ignore[arg-type]
     copy = fit(
-        net, (x[::2], y[::2]), loss_of(net).name, step=0.003, steps=600, batch=min(100, len(x[::2])), robust=robust
+        net,
+        (x[::2], y[::2]),
+        loss_of(net).name,
+        step=0.003,
+        steps=600,
+        batch=min(100, len(x[::2])),
+        robust=robust,
     )
     judged = x[1::2][:JUDGED], y[1::2][:JUDGED]
     groups = ("as it is", f"trained on by {method}")
     shares = tuple(_shares(one, *judged, epsilon) for one in (net, copy.network))
-    names = ("accurate", f"not flipped by the search at ε = {epsilon:g}", f"certified at ε = {epsilon:g}")
+    names = (
+        "accurate",
+        f"not flipped by the search at ε = {epsilon:g}",
+        f"certified at ε = {epsilon:g}",
+    )
     return Bars(f"share of {len(judged[0])} rows", Axis("share"), names, groups, shares)
 
 
-def _shares(net: Network, x: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[float, float, float]:
+def _shares(
+    net: Network, x: np.ndarray, y: np.ndarray, epsilon: float
+) -> tuple[float, float, float]:
     plain = search(net, net.params, x, y, 0.0)
     found = search(net, net.params, x, y, epsilon)
     kept = (count_unflipped(net, net.params, one, y) for one in (plain, found))

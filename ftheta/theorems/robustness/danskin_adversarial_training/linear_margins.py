@@ -47,7 +47,9 @@ class LabelledInput:
     def minimiser(self, theta: Linear, epsilon: Fraction) -> tuple[Fraction, ...]:
         r"""$x-\varepsilon y\,\mathrm{sign}(w)$, the input of the box with the least margin, with $\mathrm{sign}(0)=1$:
         the only one where no weight is zero, one of many otherwise."""
-        return tuple(t - epsilon * self.y * (-1 if w < 0 else 1) for t, w in zip(self.x, theta.weight))
+        return tuple(
+            t - epsilon * self.y * (-1 if w < 0 else 1) for t, w in zip(self.x, theta.weight)
+        )
 
     def slope(self, theta: Linear, direction: Linear, epsilon: Fraction) -> Fraction:
         r"""$\lim_{h\downarrow0}\frac{M(\theta+hv)-M(\theta)}h$, from the formula for $M$."""
@@ -63,21 +65,29 @@ class LabelledInput:
 def read_linear(net: Network) -> Linear | None:
     """The weights of a network that is one affine map to one number, else None."""
     layers = (
-        net.description.layers if is_realisation(net.apply, net.params, net.description) and net.description else ()
+        net.description.layers
+        if is_realisation(net.apply, net.params, net.description) and net.description
+        else ()
     )
     if len(layers) != 1 or layers[0].activation != "identity" or len(layers[0].weight) != 1:
         return None
-    return Linear(tuple(map(Fraction, layers[0].weight[0].tolist())), Fraction(float(layers[0].bias[0])))
+    return Linear(
+        tuple(map(Fraction, layers[0].weight[0].tolist())), Fraction(float(layers[0].bias[0]))
+    )
 
 
 def worst_loss(rows: list[LabelledInput], theta: Linear, epsilon: Fraction) -> arb:
     r"""$\frac1n\sum_i\log(1+e^{-M_i})$, a ball."""
     with ctx.workprec(BITS):
-        total = sum(((1 + (-_ball(row.least_margin(theta, epsilon))).exp()).log() for row in rows), arb(0))
+        total = sum(
+            ((1 + (-_ball(row.least_margin(theta, epsilon))).exp()).log() for row in rows), arb(0)
+        )
         return total / len(rows)
 
 
-def loss_slope(rows: list[LabelledInput], theta: Linear, direction: Linear, epsilon: Fraction) -> arb:
+def loss_slope(
+    rows: list[LabelledInput], theta: Linear, direction: Linear, epsilon: Fraction
+) -> arb:
     """The slope of the mean logistic loss along the direction, each input held fixed at its minimiser; a ball."""
     with ctx.workprec(BITS):
         total = arb(0)

@@ -38,7 +38,10 @@ class Search:
     def ties(self, epsilon: float) -> int:
         """Rows with a second input, far from the best one, at which the loss is as large within 10⁻⁹."""
         gaps = self.losses - self.all_losses
-        far = np.abs(self.all_points - self.points).reshape(*gaps.shape, -1).max(axis=2) > 1e-3 * epsilon
+        far = (
+            np.abs(self.all_points - self.points).reshape(*gaps.shape, -1).max(axis=2)
+            > 1e-3 * epsilon
+        )
         close = gaps <= 1e-9 * np.maximum(1.0, np.abs(self.losses))
         return int(np.count_nonzero((far & close).any(axis=0)))
 
@@ -58,12 +61,19 @@ def targets_of(net: Network, rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def search(
-    net: Network, params: Any, x: np.ndarray, y: np.ndarray, epsilon: float, near: np.ndarray | None = None
+    net: Network,
+    params: Any,
+    x: np.ndarray,
+    y: np.ndarray,
+    epsilon: float,
+    near: np.ndarray | None = None,
 ) -> Search:
     """Ascent from the rows, from random corners of their boxes and, if given, from inputs `near` the maximisers."""
     rng = np.random.default_rng(0)
     corners = x + epsilon * rng.choice([-1.0, 1.0], size=(STARTS - 1, *x.shape))
-    starts = np.concatenate([x[None], corners] if near is None else [x[None], corners[:1], near[None]])
+    starts = np.concatenate(
+        [x[None], corners] if near is None else [x[None], corners[:1], near[None]]
+    )
     points, losses = map(np.asarray, _compile(net)(params, x, y, starts, epsilon))
     best = losses.argmax(axis=0)
     each = np.arange(len(x))
@@ -97,7 +107,9 @@ def gradient_at(net: Network, params: Any, points: np.ndarray, y: np.ndarray) ->
     loss = loss_of(net)
 
     def risk(params: Any) -> Any:
-        return jnp.mean(jax.vmap(lambda row, target: loss.of(net.apply(params, row), target))(points, y))
+        return jnp.mean(
+            jax.vmap(lambda row, target: loss.of(net.apply(params, row), target))(points, y)
+        )
 
     return jax.tree.map(np.asarray, jax.jit(jax.grad(risk))(params))
 
@@ -117,7 +129,9 @@ def certified_share(margins: np.ndarray, y: np.ndarray) -> int:
 
 def count_unflipped(net: Network, params: Any, found: Search, y: np.ndarray) -> int:
     """How many rows keep their label at the inputs found."""
-    outputs = np.asarray(jax.jit(jax.vmap(lambda row: jnp.ravel(net.apply(params, row))))(found.points))
+    outputs = np.asarray(
+        jax.jit(jax.vmap(lambda row: jnp.ravel(net.apply(params, row))))(found.points)
+    )
     if outputs.shape[1] == 1:
         return int(np.count_nonzero(outputs * y.reshape(outputs.shape) > 0))
     own = np.where(y > 0, outputs, -inf).max(axis=1)

@@ -61,13 +61,19 @@ def network(
     rng: np.random.Generator,
     *,
     inputs: Annotated[int, Knob(1, 64, "number of inputs", "d₀", log=True, most=784)] = 2,
-    width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=256)] = 16,
+    width: Annotated[
+        int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=256)
+    ] = 16,
     hidden_layers: Annotated[int, Knob(1, 5, "number of hidden layers", "H", least=1, most=8)] = 2,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "d_L", most=100)] = 1,
-    hidden: Annotated[str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
     description = random_mlp(rng, (inputs, *[width] * hidden_layers, outputs), hidden, bias=0.5)
-    return Network.described(description, f"random {hidden} network {'-'.join(map(str, description.widths))}")
+    return Network.described(
+        description, f"random {hidden} network {'-'.join(map(str, description.widths))}"
+    )
 
 
 def below_its_kinks(rng: np.random.Generator) -> Network:
@@ -79,7 +85,10 @@ def below_its_kinks(rng: np.random.Generator) -> Network:
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
-@hypothesis("the weights are floats, and not too many", remedy="a smaller network; `ft.bounds` takes larger ones")
+@hypothesis(
+    "the weights are floats, and not too many",
+    remedy="a smaller network; `ft.bounds` takes larger ones",
+)
 def is_of_bounded_size(net: Network) -> Finding:
     form = normal_form(net).network
     if form is None:
@@ -111,9 +120,15 @@ def linear_relaxation_bounds(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[float, Knob(0.001, 2, "half-width of the box", "ε", log=True, least=1e-9, most=1e3)] = 0.5,
-    steps: Annotated[int, Knob(1, 200, "steps in which slopes are improved", "k", log=True, most=1000)] = 50,
-    points: Annotated[int, Knob(16, 4096, "inputs tried for a small value", "n", log=True, most=65536)] = 1024,
+    radius: Annotated[
+        float, Knob(0.001, 2, "half-width of the box", "ε", log=True, least=1e-9, most=1e3)
+    ] = 0.5,
+    steps: Annotated[
+        int, Knob(1, 200, "steps in which slopes are improved", "k", log=True, most=1000)
+    ] = 50,
+    points: Annotated[
+        int, Knob(16, 4096, "inputs tried for a small value", "n", log=True, most=65536)
+    ] = 1024,
 ) -> Evidence:
     r"""Over the box $B=\{\|x-c\|_\infty\le\varepsilon\}$ let the operand $z$ of a ReLU lie in $[l,u]$, $l<0<u$. Then
     $$\alpha z\le r(z)\le\tfrac u{u-l}(z-l)\qquad\text{for every }\alpha\in[0,1].$$
@@ -125,7 +140,9 @@ def linear_relaxation_bounds(
     form = normal_form(net).network
     if form is None or form.is_long:
         return Evidence((), summary="no normal form in floats, hence no lines")
-    centre = np.zeros(form.widths[0]) if net.data is None else np.asarray(net.data.x[0], float).ravel()
+    centre = (
+        np.zeros(form.widths[0]) if net.data is None else np.asarray(net.data.x[0], float).ravel()
+    )
     question = _ask(net, form, centre)
     chain = RelaxedChain(question.network)
     relaxed = chain.relax(chain.box(centre, radius))
@@ -138,12 +155,28 @@ def linear_relaxation_bounds(
         "slopes by ascent": Enclosure.exact(climbed.least),
     }
     claims: list[Claim] = [
-        AtMost(f"{name} ≤ min g", bound, found.least, witness=found.against(bound)) for name, bound in ladder.items()
+        AtMost(f"{name} ≤ min g", bound, found.least, witness=found.against(bound))
+        for name, bound in ladder.items()
     ]
     program, best = _triangles(relaxed, question.network)
     if program is not None and best is not None:
-        claims.append(Identity("slopes from the multipliers = linear program", best, program, rtol=SOLVER, atol=SOLVER))
-        claims.append(AtMost("slopes by ascent ≤ linear program", ladder["slopes by ascent"], program, rtol=SOLVER))
+        claims.append(
+            Identity(
+                "slopes from the multipliers = linear program",
+                best,
+                program,
+                rtol=SOLVER,
+                atol=SOLVER,
+            )
+        )
+        claims.append(
+            AtMost(
+                "slopes by ascent ≤ linear program",
+                ladder["slopes by ascent"],
+                program,
+                rtol=SOLVER,
+            )
+        )
         ladder["linear program"] = program
     return Evidence(
         claims=tuple(claims),
@@ -173,7 +206,10 @@ class Question:
 
     def measure(self, x: np.ndarray) -> np.ndarray:
         """By the network handed in, for many inputs."""
-        return np.asarray(self.subject(x.reshape(-1, *self.subject.input_shape))).reshape(len(x), -1) @ self.row
+        return (
+            np.asarray(self.subject(x.reshape(-1, *self.subject.input_shape))).reshape(len(x), -1)
+            @ self.row
+        )
 
     def program(self, x: jax.Array) -> jax.Array:
         """The same for one input, as a program."""
@@ -216,7 +252,11 @@ class Lowest:
 
 
 def _search(
-    question: Question, relaxed: RelaxedBox, plain: AffineBound, rng: np.random.Generator, points: int
+    question: Question,
+    relaxed: RelaxedBox,
+    plain: AffineBound,
+    rng: np.random.Generator,
+    points: int,
 ) -> Lowest:
     """Among all pieces where there are few inputs; else random points, the corner below, and descent from the best."""
     lo = relaxed.box.hull.lo[0]
@@ -227,7 +267,9 @@ def _search(
             if cells.certificate.complete:
                 lowest = extreme(cells, 0, -1)
                 x = np.clip(np.array([float(v) for v in lowest.point]), lo, hi)
-                if question.measure(x[None])[0] >= lowest.value.lo - SOLVER * (1 + abs(lowest.value.lo)):
+                if question.measure(x[None])[0] >= lowest.value.lo - SOLVER * (
+                    1 + abs(lowest.value.lo)
+                ):
                     return Lowest(question, x, lowest.value, "minimum over all pieces")
         except FthetaError:
             pass  # no enumeration of this network: then points are tried
@@ -238,10 +280,17 @@ def _search(
     tried = np.concatenate([best, _descend(question, best, lo, hi)])
     values = question.measure(tried)
     at = int(values.argmin())
-    return Lowest(question, tried[at], -Enclosure.at_least(-float(values[at]), samples=points), "least value found")
+    return Lowest(
+        question,
+        tried[at],
+        -Enclosure.at_least(-float(values[at]), samples=points),
+        "least value found",
+    )
 
 
-def _descend(question: Question, x: np.ndarray, lo: np.ndarray, hi: np.ndarray, rounds: int = 20) -> np.ndarray:
+def _descend(
+    question: Question, x: np.ndarray, lo: np.ndarray, hi: np.ndarray, rounds: int = 20
+) -> np.ndarray:
     """Steps along the signs of the gradient, kept in the box; every step is half as long after five of them."""
     gradient = jax.jit(jax.vmap(jax.grad(lambda v: question.program(v).sum())))
     met = [x]
@@ -276,7 +325,9 @@ def _examples() -> Examples:
     ramp = RelaxedChain(ReluNetwork.dense([np.eye(1), np.eye(1)], [np.zeros(1), np.zeros(1)]))
     wide = ramp.relax(ramp.box(np.array([0.125]), 1.125))  # [−1, 5/4]
     intervals = Enclosure.equal(ramp.interval(wide.box))
-    twice = ReluNetwork.dense([np.ones((2, 1)), np.array([[1.0, -1.0]])], [np.zeros(2), np.zeros(1)])
+    twice = ReluNetwork.dense(
+        [np.ones((2, 1)), np.array([[1.0, -1.0]])], [np.zeros(2), np.zeros(1)]
+    )
     chain = RelaxedChain(twice)
     box = chain.relax(chain.box(np.zeros(1), 1.0))
     barrier = solve_triangles(twice, -np.ones(1), np.ones(1), box.operands)
@@ -286,9 +337,16 @@ def _examples() -> Examples:
         claims=(
             Identity("CROWN below r(x) on [−1, 5/4]", crown, Enclosure.exact(-1)),
             AtMost("… is 1 below intervals", crown, intervals - 1.0),
-            Identity("the best slopes there", Enclosure.equal(wide.climb(100).least), Enclosure.exact(0), atol=1e-9),
             Identity(
-                "linear program of r(x) − r(x) on [−1, 1] (minimum: 0)", program, Enclosure.exact(Fraction(-1, 2))
+                "the best slopes there",
+                Enclosure.equal(wide.climb(100).least),
+                Enclosure.exact(0),
+                atol=1e-9,
+            ),
+            Identity(
+                "linear program of r(x) − r(x) on [−1, 1] (minimum: 0)",
+                program,
+                Enclosure.exact(Fraction(-1, 2)),
             ),
         ),
         numbers={"CROWN below r(x)": crown, "linear program of r(x) − r(x)": program},
@@ -311,7 +369,9 @@ def _draw_section(
     direction = lowest - centre
     if not direction.any():
         direction = np.ones_like(centre)
-    room = np.where(direction > 0, hull.hi[0] - centre, np.where(direction < 0, hull.lo[0] - centre, np.inf))
+    room = np.where(
+        direction > 0, hull.hi[0] - centre, np.where(direction < 0, hull.lo[0] - centre, np.inf)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = float(np.nanmin(np.where(direction != 0, room / direction, np.inf)))
     t = np.linspace(-reach, reach, 401)
@@ -329,7 +389,9 @@ def _draw_section(
 def _draw_ladder(ladder: dict[str, Enclosure]) -> Bars:
     """What each method says of the minimum."""
     values = {name: number.hi for name, number in ladder.items() if np.isfinite(number.hi)}
-    return Bars("lower bounds of min g", Axis("g"), tuple(values), ("bound",), (tuple(values.values()),))
+    return Bars(
+        "lower bounds of min g", Axis("g"), tuple(values), ("bound",), (tuple(values.values()),)
+    )
 
 
 def _draw_radii(chain: RelaxedChain, centre: np.ndarray, radius: float, steps: int) -> Curves:
@@ -340,6 +402,11 @@ def _draw_radii(chain: RelaxedChain, centre: np.ndarray, radius: float, steps: i
     series = (
         Series("intervals", radii, np.array([chain.interval(box) for box in boxes]), "other"),
         Series("CROWN", radii, np.array([box.plain().least for box in relaxed]), "bound"),
-        Series("slopes by ascent", radii, np.array([box.climb(min(steps, 20)).least for box in relaxed]), "measured"),
+        Series(
+            "slopes by ascent",
+            radii,
+            np.array([box.climb(min(steps, 20)).least for box in relaxed]),
+            "measured",
+        ),
     )
     return Curves("lower bounds of g against the box", Axis("ε", "log"), Axis("bound"), series)

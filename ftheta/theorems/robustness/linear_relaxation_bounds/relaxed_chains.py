@@ -22,7 +22,10 @@ def realise(g: ReluNetwork, x: jax.Array) -> jax.Array:
     parts = [(np.arange(g.widths[0]), x)]
     for step in g.steps:
         matrix = step.dense()
-        z = sum((jnp.asarray(matrix[:, columns]) @ part for columns, part in parts), jnp.asarray(step.offset))
+        z = sum(
+            (jnp.asarray(matrix[:, columns]) @ part for columns, part in parts),
+            jnp.asarray(step.offset),
+        )
         on = np.flatnonzero(step.rectified)
         past = np.flatnonzero(~step.rectified)
         if not len(past):
@@ -59,7 +62,11 @@ class RelaxedChain:
     def __init__(self, g: ReluNetwork) -> None:
         self.net = g
         with jax.enable_x64(True):
-            graph = trace(lambda x: realise(g, x), jax.ShapeDtypeStruct((g.widths[0],), np.float64), fold_rounded=False)
+            graph = trace(
+                lambda x: realise(g, x),
+                jax.ShapeDtypeStruct((g.widths[0],), np.float64),
+                fold_rounded=False,
+            )
         self.program = Program.of(graph)
         self.output = self.program.graph.outputs[0]
 
@@ -90,7 +97,11 @@ class RelaxedBox:
     @cached_property
     def operands(self) -> list[Interval]:
         """The enclosures of the operands of the ReLUs, layer by layer."""
-        nodes = {node.outputs[0].id: node for node in self._chain.program.graph.nodes if node.primitive == "max"}
+        nodes = {
+            node.outputs[0].id: node
+            for node in self._chain.program.graph.nodes
+            if node.primitive == "max"
+        }
         return [self._relaxed.enclosures[nodes[slot.id].inputs[0].id] for slot in self._chain.kinks]
 
     def plain(self, sign: float = 1.0) -> AffineBound:
@@ -101,7 +112,9 @@ class RelaxedBox:
         """The lines below the ReLUs of each layer have these slopes; where one is NaN, the plain one."""
         guessed = [self._guess(x) for x in self.operands]
         chosen = [np.where(np.isnan(slope), guess, slope) for slope, guess in zip(slopes, guessed)]
-        return self._pull({slot.id: slope[None, None] for slot, slope in zip(self._chain.kinks, chosen)}, 1.0)
+        return self._pull(
+            {slot.id: slope[None, None] for slot, slope in zip(self._chain.kinks, chosen)}, 1.0
+        )
 
     def climb(self, steps: int) -> AffineBound:
         """Slopes chosen by so many steps of ascent."""

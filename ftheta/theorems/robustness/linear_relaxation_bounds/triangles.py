@@ -45,11 +45,15 @@ class _Rows:
         return slice(self.count - len(right), self.count)
 
     def matrix(self) -> sparse.csr_array:
-        rows, columns, data = (np.concatenate([place[k] for place in self.places]) for k in range(3))
+        rows, columns, data = (
+            np.concatenate([place[k] for place in self.places]) for k in range(3)
+        )
         return sparse.csr_array((data, (rows, columns)), shape=(self.count, self.columns))
 
 
-def solve_triangles(g: ReluNetwork, lo: np.ndarray, hi: np.ndarray, operands: Sequence[Interval]) -> Optimum | None:
+def solve_triangles(
+    g: ReluNetwork, lo: np.ndarray, hi: np.ndarray, operands: Sequence[Interval]
+) -> Optimum | None:
     """The least output over the box when every ReLU is its triangle; None where the solver finds none.
 
     `operands` are the enclosures of the operands of the ReLUs, layer by layer.
@@ -89,7 +93,9 @@ def solve_triangles(g: ReluNetwork, lo: np.ndarray, hi: np.ndarray, operands: Se
     last = g.steps[-1]
     cost = np.zeros(int(ends[-1]))
     cost[before] = last.dense()[0]
-    limits = [(a, b) for a, b in zip(lo.tolist(), hi.tolist())] + [(None, None)] * int(ends[-1] - len(lo))
+    limits = [(a, b) for a, b in zip(lo.tolist(), hi.tolist())] + [(None, None)] * int(
+        ends[-1] - len(lo)
+    )
     found = linprog(
         cost,
         above.matrix() if above.count else None,

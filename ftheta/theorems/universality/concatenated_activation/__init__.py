@@ -62,7 +62,9 @@ def in_the_unit_ball(f: Target) -> Finding:
         return Finding.proved(note, "cells that fill the interval, rounded outward", top)
     if top.lo > 1 + 1e-9:
         return Finding.failed(note, top)
-    return Finding.decide(top.hi <= 1 + 1e-5, note, "cells that fill the interval, to 10⁻⁵", top, basis=Basis.FLOAT)
+    return Finding.decide(
+        top.hi <= 1 + 1e-5, note, "cells that fill the interval, to 10⁻⁵", top, basis=Basis.FLOAT
+    )
 
 
 @theorem(
@@ -115,13 +117,16 @@ def concatenated_activation(
             AtMost("sup |f − ϱ(· + 2n)| ≤ ω(1/m) + 1/(2q)", error, bound),
             AtMost("binary digits of n", bits, next_list),
         ),
-        as_printed=(AtMost("sup |f − ϱ(· − 2n)| ≤ the same bound", c.error_to_the_left(goal, scale), bound),),
+        as_printed=(
+            AtMost("sup |f − ϱ(· − 2n)| ≤ the same bound", c.error_to_the_left(goal, scale), bound),
+        ),
         examples=partial(_decode, found),
         charts=(_draw_neuron(goal, found),),
         numbers={"error": error, "bound": bound, "bits of n": bits, "functions": c.size(m, q)},
         tables=(Table("the neuron x ↦ ϱ(x + 2n)", ("m", "q", "n"), ((m, q, str(n)),)),),
         summary=f"one neuron follows {f.name} within {error.hi:.4g} (bound {bound.hi:.4g}); its bias 2n has "
-        f"{n.bit_length() + 1} binary digits" + (", float64 holds it" if n < c.DIGITS else ", too many for float64"),
+        f"{n.bit_length() + 1} binary digits"
+        + (", float64 holds it" if n < c.DIGITS else ", too many for float64"),
     )
 
 
@@ -131,7 +136,11 @@ def _decode(found: c.Member) -> Examples:
     points = [Fraction(k, 3 * found.m) for k in range(3 * found.m + 1)]
     gap = max(abs(c.activation(2 * n + x) - found(x)) for x in points)
     return Examples(
-        claims=(Identity("ϱ(x + 2n) − uₙ(x) at thirds of cells", Enclosure.exact(gap), Enclosure.exact(0)),),
+        claims=(
+            Identity(
+                "ϱ(x + 2n) − uₙ(x) at thirds of cells", Enclosure.exact(gap), Enclosure.exact(0)
+            ),
+        ),
         charts=(_draw_activation(), _draw_digits()),
     )
 

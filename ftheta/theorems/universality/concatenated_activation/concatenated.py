@@ -51,7 +51,9 @@ class Member:
     @property
     def index(self) -> int:
         """Its number in the list."""
-        return before(self.m, self.q) + sum((s + self.q) * (2 * self.q + 1) ** k for k, s in enumerate(self.steps))
+        return before(self.m, self.q) + sum(
+            (s + self.q) * (2 * self.q + 1) ** k for k, s in enumerate(self.steps)
+        )
 
 
 def size(m: int, q: int) -> int:

@@ -51,12 +51,18 @@ FINE = 4096  # points of their error
 def competitor(
     rng: np.random.Generator,
     *,
-    kind: Annotated[str, Knob(says="which competitor", symbol="g", choices=competitors.KINDS)] = "trained",
+    kind: Annotated[
+        str, Knob(says="which competitor", symbol="g", choices=competitors.KINDS)
+    ] = "trained",
     width: Annotated[int, Knob(1, 12, "neurons in each of its hidden layers", "w")] = 3,
     depth: Annotated[int, Knob(1, 4, "its hidden layers", "H")] = 1,
-    hidden: Annotated[str, Knob(says="its activation", symbol="σ", choices=tuple(ACTIVATIONS))] = "relu",
+    hidden: Annotated[
+        str, Knob(says="its activation", symbol="σ", choices=tuple(ACTIVATIONS))
+    ] = "relu",
 ) -> Network:
-    return Network.described(*competitors.make_competitor(rng, kind, (1, *[width] * depth, 1), hidden))
+    return Network.described(
+        *competitors.make_competitor(rng, kind, (1, *[width] * depth, 1), hidden)
+    )
 
 
 def hyperbolic_tangents(rng: np.random.Generator) -> Network:
@@ -75,7 +81,11 @@ def few_layers(net: Network, *, layers: int) -> Finding:
     size = size_of(net.description)
     note = f"{size.layers} layers, {size.nodes:,} nodes, {size.budget if not layers else f'at most {layers}'} for L"
     return Finding.decide(
-        not layers or size.budget <= layers, note, "counted", enclose_rational(size.budget), basis=Basis.EXACT
+        not layers or size.budget <= layers,
+        note,
+        "counted",
+        enclose_rational(size.budget),
+        basis=Basis.EXACT,
     )
 
 
@@ -105,8 +115,12 @@ def depth_separation(
     net: Network,
     rng: np.random.Generator,
     *,
-    layers: Annotated[int, Knob(0, 4, "L of the sawtooth; 0: the least that fits the network", "L", most=40)] = 0,
-    steps: Annotated[int, Knob(50, 2000, "steps of training for the picture", "T", log=True, most=20_000)] = 300,
+    layers: Annotated[
+        int, Knob(0, 4, "L of the sawtooth; 0: the least that fits the network", "L", most=40)
+    ] = 0,
+    steps: Annotated[
+        int, Knob(50, 2000, "steps of training for the picture", "T", log=True, most=20_000)
+    ] = 300,
 ) -> Evidence:
     r"""For $L\ge2$ the tent map folded $k=L^2+2$ times, $f=\Delta^{\circ k}$, is a ReLU network of $3L^2+6$ nodes in
     $2L^2+4$ layers, yet every ReLU network $g$ with at most $L$ layers and $2^L$ nodes has
@@ -120,7 +134,9 @@ def depth_separation(
     start, direction = _segment(net, rng)
     if plain_form(told):
         seen = broken_triples(told, start, direction, 4096)
-        return Evidence((AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces")
+        return Evidence(
+            (AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces"
+        )
     if sum(layer.weight.size for layer in told.layers[1:]) > MOST_WEIGHTS:
         segment = Segment(start, start + direction)
         cells = count_pieces(from_description(told), segment, max_cells=10**6, max_work=2e8)
@@ -144,7 +160,11 @@ def depth_separation(
 def _segment(net: Network, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Start and direction of the segment on which the network is looked at: [0, 1], two rows of the data, or random."""
     d = net.input_shape[0]
-    ends = rng.normal(size=(2, d)) if net.data is None else np.asarray(net.data.x[[0, -1]], np.float64).reshape(2, d)
+    ends = (
+        rng.normal(size=(2, d))
+        if net.data is None
+        else np.asarray(net.data.x[[0, -1]], np.float64).reshape(2, d)
+    )
     if d == 1:
         return np.zeros(1), np.ones(1)
     return ends[0], ends[1] - ends[0]
@@ -154,7 +174,9 @@ def claims_about_competitor(found: Comparison, most: Enclosure) -> tuple[AtMost,
     """On the pieces of the network, which are at most so many, and on the integral."""
     claims = [AtMost("pieces of g on [0, 1]", found.pieces, most)]
     if found.g is not None:
-        claims.append(AtMost("changes of side ≤ pieces", enclose_rational(found.changes), found.pieces))
+        claims.append(
+            AtMost("changes of side ≤ pieces", enclose_rational(found.changes), found.pieces)
+        )
     if found.in_full is not None:
         k = found.in_full.k
         bound = enclose_rational(found.in_full.bound)
@@ -183,7 +205,9 @@ class Sawtooth:
         made = count(sparse_zigzag(2, folds(L)))
         j = min(folds(L), MOST_FOLDS)
         pieces = along(sparse_zigzag(2, j), [0], [1]).within(0, 1)
-        return cls(L, j, made.neurons + 1, made.affine_layers, pieces, distance(teeth(j), affine(0, HALF)))
+        return cls(
+            L, j, made.neurons + 1, made.affine_layers, pieces, distance(teeth(j), affine(0, HALF))
+        )
 
     @property
     def numbers(self) -> dict[str, Enclosure]:
@@ -199,14 +223,24 @@ class Sawtooth:
     def claims(self) -> tuple[Identity, ...]:
         """Its size and its distance from the level ½."""
         return (
-            Identity("nodes of f = 3L² + 6", enclose_rational(self.nodes), enclose_rational(3 * self.L**2 + 6)),
-            Identity("layers of f = 2L² + 4", enclose_rational(self.layers), enclose_rational(2 * self.L**2 + 4)),
+            Identity(
+                "nodes of f = 3L² + 6",
+                enclose_rational(self.nodes),
+                enclose_rational(3 * self.L**2 + 6),
+            ),
+            Identity(
+                "layers of f = 2L² + 4",
+                enclose_rational(self.layers),
+                enclose_rational(2 * self.L**2 + 4),
+            ),
             Identity(
                 f"pieces of the {self.j}-fold tent on [0, 1]",
                 enclose_rational(self.pieces),
                 enclose_rational(2**self.j),
             ),
-            Identity(f"∫|Δ^∘{self.j} − ½|", enclose_rational(self.flat), enclose_rational(Fraction(1, 4))),
+            Identity(
+                f"∫|Δ^∘{self.j} − ½|", enclose_rational(self.flat), enclose_rational(Fraction(1, 4))
+            ),
         )
 
 
@@ -252,7 +286,11 @@ def _draw_training(rng: np.random.Generator, k: int, steps: int) -> Curves:
         for width in WIDTHS:
             params = competitors.fit(rng, (1, *[width] * (depth - 1), 1), x, y, steps)
             errors.append(float(np.abs(competitors.states(params, fine)[-1] - truth).mean()))
-        series.append(Series(f"trained, {depth} layers", WIDTHS, errors, "measured" if depth == 2 else "other"))
+        series.append(
+            Series(
+                f"trained, {depth} layers", WIDTHS, errors, "measured" if depth == 2 else "other"
+            )
+        )
     for depth in DEPTHS[:2]:
         floor = [float(certificate(min(product_bound([w] * (depth - 1)), 2**k), k)) for w in WIDTHS]
         shown = floor.index(0.0) + 1 if 0.0 in floor else len(floor)

@@ -32,7 +32,9 @@ class Comparison:
 
     def __str__(self) -> str:
         exactly = f" = {self.integral.middle:.6g}" if self.written_out else ""
-        return f"∫|f − g|{exactly} ≥ {float(self.bound):.6g} by {float(self.changes):,.0f} crossings"
+        return (
+            f"∫|f − g|{exactly} ≥ {float(self.bound):.6g} by {float(self.changes):,.0f} crossings"
+        )
 
     @property
     def bound(self) -> Fraction:
@@ -57,7 +59,9 @@ class Comparison:
         return replace(self, k=k) if k <= MOST_FOLDS else None
 
 
-def compare_exactly(net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any], k: int) -> Comparison:
+def compare_exactly(
+    net: ExactNetwork, point: Sequence[Any], direction: Sequence[Any], k: int
+) -> Comparison:
     """The first output of a network along a segment, in rationals."""
     g = along(net, point, direction).outputs[0]
     pieces = 1 + sum(0 < t < 1 for t in g.kinks)

@@ -51,7 +51,9 @@ def initialise(rng: np.random.Generator, widths: Sequence[int]) -> Params:
     return [(W, -W[:, 0] * rng.random(len(W))), *params[1:]]
 
 
-def fit(rng: np.random.Generator, widths: Sequence[int], x: np.ndarray, y: np.ndarray, steps: int) -> Params:
+def fit(
+    rng: np.random.Generator, widths: Sequence[int], x: np.ndarray, y: np.ndarray, steps: int
+) -> Params:
     """Adam on the mean square error, all points at once."""
     params = initialise(rng, widths)
     rule = Adam(alpha=RATE)
@@ -72,7 +74,9 @@ def train(rng: np.random.Generator, widths: Sequence[int], k: int, steps: int = 
     return Description(tuple(Dense(W, b, word) for (W, b), word in zip(params, words)))
 
 
-def make_competitor(rng: np.random.Generator, kind: str, widths: Sequence[int], hidden: str) -> tuple[Description, str]:
+def make_competitor(
+    rng: np.random.Generator, kind: str, widths: Sequence[int], hidden: str
+) -> tuple[Description, str]:
     """A network to hold against the sawtooth of 64 pieces, and its name."""
     if kind == "½":
         return Description((Dense(np.zeros((1, 1)), np.array([0.5])),)), "the constant ½"
@@ -80,7 +84,10 @@ def make_competitor(rng: np.random.Generator, kind: str, widths: Sequence[int], 
         return describe_layers(sparse_zigzag(2, folds(2))), "the sawtooth of 64 pieces"
     learns = kind == "trained" and hidden == "relu"
     layers = train(rng, widths, folds(2)) if learns else random_mlp(rng, widths, hidden, bias=0.5)
-    return layers, f"{'trained' if learns else 'random'} {hidden} network {'-'.join(map(str, widths))}"
+    return (
+        layers,
+        f"{'trained' if learns else 'random'} {hidden} network {'-'.join(map(str, widths))}",
+    )
 
 
 def middles(n: int) -> np.ndarray:

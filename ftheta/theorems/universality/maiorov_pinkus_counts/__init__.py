@@ -46,7 +46,8 @@ def one_unit_short(rng: np.random.Generator) -> Network:
 
 
 @hypothesis(
-    r"the widths are $(d,3d,6d+3,1)$, every weight in use", remedy="take two hidden layers of 3d and 6d + 3 units"
+    r"the widths are $(d,3d,6d+3,1)$, every weight in use",
+    remedy="take two hidden layers of 3d and 6d + 3 units",
 )
 def of_that_size(net: Network) -> Finding:
     if net.description is None:
@@ -63,7 +64,11 @@ def of_that_size(net: Network) -> Finding:
     title="Networks of fixed size for every function: Maiorov and Pinkus",
     gist="With one special activation a network of two hidden layers and fixed size approximates every continuous "
     "function to any accuracy: counting neurons alone does not bound what a network can do.",
-    see_also=("concatenated-activation", "uat-nonpolynomial-iff", "sparse-connection-approximation"),
+    see_also=(
+        "concatenated-activation",
+        "uat-nonpolynomial-iff",
+        "sparse-connection-approximation",
+    ),
     sources=("gribonval-slides", "maiorov1999", "kolmogorov1957", "braun2009"),
     assumes=(has_layers, describes_this_function, of_that_size),
     on=architecture,
@@ -98,7 +103,9 @@ def maiorov_pinkus_counts(net: Network, rng: np.random.Generator) -> Evidence:
     return Evidence(
         claims=(
             Identity("neurons of this network = 9d + 3", exact(neurons), exact(sizes.neurons)),
-            Identity("its connections = 21d² + 15d + 3", exact(connections), exact(sizes.connections)),
+            Identity(
+                "its connections = 21d² + 15d + 3", exact(connections), exact(sizes.connections)
+            ),
         ),
         examples=partial(_units_of_their_own, rng.spawn(1)[0], sizes, two),
         as_printed=(Identity("3d²(6d + 3) neurons", exact(neurons), exact(sizes.input_weights)),),
@@ -115,7 +122,9 @@ def maiorov_pinkus_counts(net: Network, rng: np.random.Generator) -> Evidence:
     )
 
 
-def _units_of_their_own(rng: np.random.Generator, sizes: Sizes, two: kolmogorov.Superposition) -> Examples:
+def _units_of_their_own(
+    rng: np.random.Generator, sizes: Sizes, two: kolmogorov.Superposition
+) -> Examples:
     """The other reading of the formula, counted; and what makes Kolmogorov's outer steps work, in exact numbers."""
     other = own_units(rng, sizes.d)
     apart = count(other)
@@ -124,19 +133,48 @@ def _units_of_their_own(rng: np.random.Generator, sizes: Sizes, two: kolmogorov.
     exact = Enclosure.exact
     return Examples(
         claims=(
-            Identity("units of their own: 3d²(6d + 3) input weights", exact(first), exact(sizes.input_weights)),
-            Identity("(6d + 3)(3d² + 3d + 1) connections", exact(apart.connections), exact(sizes.own_connections)),
-            Identity("and (3d + 1)(6d + 3) neurons", exact(apart.neurons), exact(sizes.own_neurons)),
-            Identity("three units for each of 2d + 1 outer functions", exact(sizes.outer), exact(6 * sizes.d + 3)),
-            Identity(f"intervals of squares of rank {k} that overlap", exact(kolmogorov.overlaps(k)), exact(0)),
-            AtMost("3 ≤ shifts that keep a point in a square", exact(3), exact(kolmogorov.fewest_good(k))),
+            Identity(
+                "units of their own: 3d²(6d + 3) input weights",
+                exact(first),
+                exact(sizes.input_weights),
+            ),
+            Identity(
+                "(6d + 3)(3d² + 3d + 1) connections",
+                exact(apart.connections),
+                exact(sizes.own_connections),
+            ),
+            Identity(
+                "and (3d + 1)(6d + 3) neurons", exact(apart.neurons), exact(sizes.own_neurons)
+            ),
+            Identity(
+                "three units for each of 2d + 1 outer functions",
+                exact(sizes.outer),
+                exact(6 * sizes.d + 3),
+            ),
+            Identity(
+                f"intervals of squares of rank {k} that overlap",
+                exact(kolmogorov.overlaps(k)),
+                exact(0),
+            ),
+            AtMost(
+                "3 ≤ shifts that keep a point in a square",
+                exact(3),
+                exact(kolmogorov.fewest_good(k)),
+            ),
         ),
         charts=(_draw_inner_function(), _draw_outer_steps(two)),
     )
 
 
 def _tabulate_sizes(d: int) -> Table:
-    columns = ("d", "neurons", "connections", "neurons, own units", "connections, own units", "printed as neurons")
+    columns = (
+        "d",
+        "neurons",
+        "connections",
+        "neurons, own units",
+        "connections, own units",
+        "printed as neurons",
+    )
     rows = []
     for sizes in (Sizes(k) for k in dict.fromkeys((1, 2, 3, d))):
         shared = (sizes.neurons, sizes.connections)
@@ -174,7 +212,9 @@ def _draw_growth(most: int = 20) -> Curves:
 
 def _draw_inner_function() -> Curves:
     x = np.linspace(0, 1, 1201)[:-1]
-    return draw_curves("Sprecher's inner function", x, x="x", y="ψ", measured={"ψ": kolmogorov.inner(x)})
+    return draw_curves(
+        "Sprecher's inner function", x, x="x", y="ψ", measured={"ψ": kolmogorov.inner(x)}
+    )
 
 
 def _draw_outer_steps(two: kolmogorov.Superposition) -> Curves:

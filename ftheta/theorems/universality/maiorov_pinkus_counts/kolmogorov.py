@@ -60,7 +60,9 @@ def overlaps(k: int) -> int:
     scale = 2**k * BASE ** (exponent(k) + exponent(5))  # all become whole numbers
     starts = sorted(int((u + lam * v) * scale) for u in values for v in values)
     tail = Fraction(1, BASE ** (exponent(6) - 1))  # more than all that was cut from λ
-    rest = (Fraction(BASE - 2, BASE ** exponent(k + 1)) * (1 + Fraction(1, BASE**3)) * (1 + lam) + tail) * scale
+    rest = (
+        Fraction(BASE - 2, BASE ** exponent(k + 1)) * (1 + Fraction(1, BASE**3)) * (1 + lam) + tail
+    ) * scale
     return sum(b - a <= rest for a, b in pairwise(starts))
 
 
@@ -68,7 +70,9 @@ def fewest_good(k: int) -> int:
     """For the worst point the number of shifts for which it is in a square; the offsets of one axis decide."""
     turn = BASE**k * STEP  # of a cell, in cells: its fraction is 1/5 for every k
     width = Fraction(BASE - 2, BASE - 1)
-    corners = [(width - q * turn) % 1 for q in range(SHIFTS)] + [(-q * turn) % 1 for q in range(SHIFTS)]
+    corners = [(width - q * turn) % 1 for q in range(SHIFTS)] + [
+        (-q * turn) % 1 for q in range(SHIFTS)
+    ]
     places = [*sorted(set(corners)), Fraction(1)]
     between = [(u + v) / 2 for u, v in pairwise(places)]
     bad = max(sum((u + q * turn) % 1 > width for q in range(SHIFTS)) for u in [*places, *between])

@@ -72,4 +72,6 @@ def own_units(rng: np.random.Generator, d: int) -> Description:
     plain = random_mlp(rng, (d, sizes.inner * sizes.outer, sizes.outer, 1), "sigmoid")
     blocks = np.kron(np.eye(sizes.outer), np.ones((1, sizes.inner)))
     first, second, last = plain.layers
-    return Description((first, type(second)(second.weight * blocks, second.bias, second.activation), last))
+    return Description(
+        (first, type(second)(second.weight * blocks, second.bias, second.activation), last)
+    )

@@ -30,7 +30,9 @@ TARGETS = {"all labellings": enumeration.all_labellings, "thresholds": enumerati
 def labellings(
     rng: np.random.Generator,
     *,
-    targets: Annotated[str, Knob(says="the targets averaged over", choices=tuple(TARGETS))] = "all labellings",
+    targets: Annotated[
+        str, Knob(says="the targets averaged over", choices=tuple(TARGETS))
+    ] = "all labellings",
 ) -> Family:
     return Family(targets, lambda n, _: TARGETS[targets](n), scales=(2, 3, 4))
 
@@ -43,7 +45,10 @@ def rows_of(targets: Family, points: int) -> np.ndarray:
     return np.asarray(targets.member(points, np.random.default_rng(0)), int)
 
 
-@hypothesis("all $2^N$ labellings of the domain are equally likely", remedy="average over every labelling, once each")
+@hypothesis(
+    "all $2^N$ labellings of the domain are equally likely",
+    remedy="average over every labelling, once each",
+)
 def uniform(targets: Family, *, points: int) -> Finding:
     rows = rows_of(targets, points)
     distinct = len(np.unique(rows, axis=0))
@@ -53,7 +58,9 @@ def uniform(targets: Family, *, points: int) -> Finding:
 
 @hypothesis("some points are not seen in training", remedy="train on fewer points")
 def unseen(targets: Family, *, points: int, train: int) -> Finding:
-    return Finding.decide(0 < train < points, f"{train} of {points} are seen", "counted", basis=Basis.EXACT)
+    return Finding.decide(
+        0 < train < points, f"{train} of {points} are seen", "counted", basis=Basis.EXACT
+    )
 
 
 @theorem(
@@ -99,11 +106,21 @@ def no_free_lunch(
     return Evidence(
         claims=(
             Identity("mean error off the training points", average, exact(Fraction(1, 2))),
-            AtMost("1/4 ≤ mean risk with m′ draws from 2m′ points", exact(Fraction(1, 4)), exact(mean_risk)),
-            AtMost("1/7 ≤ largest P(R ≥ 1/8) over the targets", exact(Fraction(1, 7)), exact(often)),
+            AtMost(
+                "1/4 ≤ mean risk with m′ draws from 2m′ points",
+                exact(Fraction(1, 4)),
+                exact(mean_risk),
+            ),
+            AtMost(
+                "1/7 ≤ largest P(R ≥ 1/8) over the targets", exact(Fraction(1, 7)), exact(often)
+            ),
         ),
         charts=(_draw_histogram(errors, name), _draw_against_training(A, name, min(points, 8))),
-        numbers={"mean error": average, "mean risk": exact(mean_risk), "P(R ≥ 1/8) of the worst": exact(often)},
+        numbers={
+            "mean error": average,
+            "mean risk": exact(mean_risk),
+            "P(R ≥ 1/8) of the worst": exact(often),
+        },
         summary=f"“{name}”: mean error {errors.average} off the {len(seen)} training points over {len(errors.wrong):,} "
         f"targets; mean risk {float(mean_risk):.4g} with {draws} draws, P(R ≥ 1/8) up to {float(often):.4g}",
     )
@@ -124,8 +141,14 @@ def _draw_against_training(learner: enumeration.Learner, name: str, points: int)
     few = []
     for m in sizes:
         seen = np.unique(np.linspace(0, points - 1, m).round().astype(int))
-        every.append(float(enumeration.off_training(learner, enumeration.all_labellings(points), seen).average))
-        few.append(float(enumeration.off_training(learner, enumeration.thresholds(points), seen).average))
+        every.append(
+            float(
+                enumeration.off_training(learner, enumeration.all_labellings(points), seen).average
+            )
+        )
+        few.append(
+            float(enumeration.off_training(learner, enumeration.thresholds(points), seen).average)
+        )
     return draw_curves(
         f"“{name}”: a class helps",
         sizes,

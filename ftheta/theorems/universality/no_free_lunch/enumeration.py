@@ -48,7 +48,9 @@ def network(x: np.ndarray, y: np.ndarray, everywhere: np.ndarray, steps: int = 2
         pull = signs / (1 + np.exp(np.clip(signs * (hidden @ v), -30, 30))) / len(y)
         W = W + rows.T @ (pull[:, None] * v * (1 - hidden**2))
         v = v + hidden.T @ pull
-    return (np.tanh(np.column_stack([everywhere / scale, np.ones(len(everywhere))]) @ W) @ v > 0).astype(int)
+    return (
+        np.tanh(np.column_stack([everywhere / scale, np.ones(len(everywhere))]) @ W) @ v > 0
+    ).astype(int)
 
 
 LEARNERS: dict[str, Learner] = {
@@ -94,13 +96,17 @@ def ask(learner: Learner, x: np.ndarray, y: np.ndarray, everywhere: np.ndarray) 
     return answer.astype(int)
 
 
-def off_training(learner: Learner, targets: np.ndarray, train: Sequence[int] | np.ndarray) -> OffTraining:
+def off_training(
+    learner: Learner, targets: np.ndarray, train: Sequence[int] | np.ndarray
+) -> OffTraining:
     """The errors off the training points on every target, the learner called once for each set of training labels."""
     n = targets.shape[1]
     seen = np.asarray(train)
     rest = np.setdiff1d(np.arange(n), seen)
     if not len(rest) or not len(seen):
-        raise SubjectError("Some points are seen and some are not.", got=f"{len(seen)} training points of {n}")
+        raise SubjectError(
+            "Some points are seen and some are not.", got=f"{len(seen)} training points of {n}"
+        )
     everywhere = np.arange(float(n))
     patterns, which = np.unique(targets[:, seen], axis=0, return_inverse=True)
     answers = np.array([ask(learner, everywhere[seen], y, everywhere) for y in patterns])

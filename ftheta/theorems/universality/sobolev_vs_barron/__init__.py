@@ -45,7 +45,9 @@ FUNCTIONS = {
 def functions(
     rng: np.random.Generator,
     *,
-    name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "Gaussian",
+    name: Annotated[
+        str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))
+    ] = "Gaussian",
 ) -> Target:
     f, half = FUNCTIONS[name]
     return Target(name, f, (-half,), (half,))
@@ -61,7 +63,11 @@ def finite_seminorm(f: Target, *, points: int) -> Finding:
     found = measure_seminorm(goal_of(f, None), points)
     note = f"{found.below_half:.6g} up to Λ/2, {found.by_fourier:.6g} up to Λ = {found.spectral.cut:.4g}"
     ends = "decays at the ends" if found.spectral.quiet else "taken to be periodic"
-    return Finding.sampled(f"{ends}; {note}") if found.is_settled else Finding.failed(f"{note}: it grows with Λ")
+    return (
+        Finding.sampled(f"{ends}; {note}")
+        if found.is_settled
+        else Finding.failed(f"{note}: it grows with Λ")
+    )
 
 
 @theorem(
@@ -105,11 +111,25 @@ def sobolev_vs_barron(
     other = Enclosure.equal(found.other_convention)
     norm = found.spectral.up_to(found.spectral.cut)
     return Evidence(
-        claims=(Identity("‖∇f‖²: Fourier coefficients and differences", total, found.by_differences, rtol=1e-3),),
+        claims=(
+            Identity(
+                "‖∇f‖²: Fourier coefficients and differences",
+                total,
+                found.by_differences,
+                rtol=1e-3,
+            ),
+        ),
         examples=partial(_bases_and_networks, rng, dimension, subspace, smoothness, seeds),
-        as_printed=(Identity("∫|ω|²|f̂|² = ‖∇f‖² without (2π)^d", other, total, _printed_again(goal)),),
+        as_printed=(
+            Identity("∫|ω|²|f̂|² = ‖∇f‖² without (2π)^d", other, total, _printed_again(goal)),
+        ),
         charts=(_draw_shares(found, f.name),),
-        numbers={"‖∇f‖²": total, "∫|ω|²|f̂|² without (2π)^d": other, "C_f": Enclosure.equal(norm), "κ": bases.KAPPA},
+        numbers={
+            "‖∇f‖²": total,
+            "∫|ω|²|f̂|² without (2π)^d": other,
+            "C_f": Enclosure.equal(norm),
+            "κ": bases.KAPPA,
+        },
         summary=f"{f.name}: ‖∇f‖² = {total.middle:.7g}, C_f = {norm:.6g}; in dimension {dimension} a grid of n cells "
         f"gains n^(−1/{dimension}), a network n^(−1/2)",
     )
@@ -185,7 +205,12 @@ def _draw_contests(contests: Sequence[bases.Contest]) -> tuple[Curves, Curves]:
     return (
         Curves(title, Axis("cubes n", "log"), Axis("L² error", "log"), tuple(cubes)),
         draw_curves(
-            "the same wave by n neurons", bases.NEURONS, x="neurons n", y="L² error", log="xy", measured=networks
+            "the same wave by n neurons",
+            bases.NEURONS,
+            x="neurons n",
+            y="L² error",
+            log="xy",
+            measured=networks,
         ),
     )
 
@@ -196,7 +221,9 @@ def _draw_smooth(found: Sequence[sobolev.Smooth]) -> Curves:
         series.append(Series(f"d = {line.d}", line.neurons, line.errors, "measured"))
         guide = line.errors[-1] * (np.array(line.neurons) / line.neurons[-1]) ** (-line.s / line.d)
         series.append(Series(f"slope −{line.s / line.d:g}", line.neurons, guide, "reference"))
-    title = f"tanh networks for functions of {found[0].s} bounded derivative{'s' * (found[0].s > 1)}"
+    title = (
+        f"tanh networks for functions of {found[0].s} bounded derivative{'s' * (found[0].s > 1)}"
+    )
     return Curves(title, Axis("neurons n", "log"), Axis("largest error", "log"), tuple(series))
 
 
@@ -213,6 +240,8 @@ def _draw_shares(found: Seminorm, name: str) -> Curves:
         x="Λ",
         y="share",
         log="x",
-        measured={"‖∇f‖² up to Λ": squares[np.searchsorted(spectral.frequencies, cuts, "right")] / whole},
+        measured={
+            "‖∇f‖² up to Λ": squares[np.searchsorted(spectral.frequencies, cuts, "right")] / whole
+        },
         other={"Barron norm up to Λ": [spectral.up_to(float(cut)) / total for cut in cuts]},
     )

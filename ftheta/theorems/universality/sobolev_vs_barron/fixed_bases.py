@@ -67,7 +67,9 @@ def wave(d: int) -> np.ndarray:
 
 def worst_wave(d: int, m: int) -> float:
     r"""The largest distance of waves $\frac1{|\omega|}\cos\langle\omega,x\rangle$ along an axis from $m^d$ cubes."""
-    return max(distance_from_cubes([2 * pi * k] + [0.0] * (d - 1), m) / (2 * pi * k) for k in range(1, m))
+    return max(
+        distance_from_cubes([2 * pi * k] + [0.0] * (d - 1), m) / (2 * pi * k) for k in range(1, m)
+    )
 
 
 def subspace_bound(d: int, n: int) -> float:

@@ -60,7 +60,11 @@ def measure_seminorm(goal: Goal, points: int) -> Seminorm:
     half = np.searchsorted(spectral.frequencies, spectral.frequencies[-1] / 2, "right")
     steps = 2 * goal.halves / points
     fourth, sixth = (
-        volume * sum(float((_differentiate(values, axis, steps[axis], order) ** 2).mean()) for axis in range(d))
+        volume
+        * sum(
+            float((_differentiate(values, axis, steps[axis], order) ** 2).mean())
+            for axis in range(d)
+        )
         for order in STENCILS
     )
     whole = volume * float(squares.sum())
@@ -69,7 +73,10 @@ def measure_seminorm(goal: Goal, points: int) -> Seminorm:
 
 def _differentiate(values: np.ndarray, axis: int, step: float, order: int) -> np.ndarray:
     """The derivative along an axis of a periodic function."""
-    ahead = (w * (np.roll(values, -k, axis) - np.roll(values, k, axis)) for k, w in enumerate(STENCILS[order], 1))
+    ahead = (
+        w * (np.roll(values, -k, axis) - np.roll(values, k, axis))
+        for k, w in enumerate(STENCILS[order], 1)
+    )
     return sum(ahead, np.zeros_like(values)) / step
 
 

@@ -86,7 +86,10 @@ def chebyshev(s: int, m: int) -> tuple[Fraction, ...]:
             total[i] += a * c
         if k > 0:
             doubled = [0, *(2 * c for c in now)]
-            before, now = now, [c - (before[i] if i < len(before) else 0) for i, c in enumerate(doubled)]
+            before, now = (
+                now,
+                [c - (before[i] if i < len(before) else 0) for i, c in enumerate(doubled)],
+            )
     return tuple(total)
 
 
@@ -102,7 +105,8 @@ class GridNetwork:
     def of(cls, coefficients: Sequence[Fraction], d: int, name: str = "tanh") -> "GridNetwork":
         """For a polynomial $p$ with these coefficients, from the constant on."""
         m = len(coefficients) - 1
-        small = 40 + 3 * m  # the step is 2 to minus this: powers of degree m have coefficients up to about 6^m
+        # the step is 2 to minus this: powers of degree m have coefficients up to about 6^m
+        small = 40 + 3 * m
         bits = small * m * d + 400
         with ctx.workprec(bits):
             grid = range(m + 1)
@@ -115,7 +119,11 @@ class GridNetwork:
             for j in product(grid, repeat=d):
                 above = product(*(range(i, m + 1) for i in j))
                 outer[j] = sum(
-                    (prod((shares[k][i] for k, i in zip(ks, j)), start=slopes[sum(ks)]) for ks in above), arb(0)
+                    (
+                        prod((shares[k][i] for k, i in zip(ks, j)), start=slopes[sum(ks)])
+                        for ks in above
+                    ),
+                    arb(0),
                 )
         return cls(outer, Fraction(1, 2**small), bits)
 
@@ -126,7 +134,10 @@ class GridNetwork:
 
     def __call__(self, x: Sequence[Fraction], name: str = "tanh") -> arb:
         with ctx.workprec(self.bits):
-            inner = ((v, sum(i * t for i, t in zip(j, x)) * self.step + BIAS) for j, v in self.outer.items())
+            inner = (
+                (v, sum(i * t for i, t in zip(j, x)) * self.step + BIAS)
+                for j, v in self.outer.items()
+            )
             return sum((v * SMOOTH[name](ball(z)) for v, z in inner), arb(0))
 
 

@@ -44,9 +44,15 @@ LEVELS = range(3, 9)  # of the deep squares in the chart
 def sparse_network(
     rng: np.random.Generator,
     *,
-    width: Annotated[int, Knob(2, 64, "neurons in each of two hidden layers", "w", log=True, most=256)] = 16,
-    share: Annotated[float, Knob(0, 0.99, "share of the weights that are zero", "ρ", least=0, most=1)] = 0.5,
-    skip: Annotated[bool, Knob(says="a skip connection that the list of layers does not know")] = False,
+    width: Annotated[
+        int, Knob(2, 64, "neurons in each of two hidden layers", "w", log=True, most=256)
+    ] = 16,
+    share: Annotated[
+        float, Knob(0, 0.99, "share of the weights that are zero", "ρ", least=0, most=1)
+    ] = 0.5,
+    skip: Annotated[
+        bool, Knob(says="a skip connection that the list of layers does not know")
+    ] = False,
 ) -> Network:
     layers = prune_weights(random_mlp(rng, (2, width, width, 1), bias=0.5), share, rng)
     if not skip:
@@ -85,9 +91,15 @@ def sparse_connection_approximation(
     *,
     a: Annotated[int, Knob(1, 8, "pieces of one zig-zag", "a", most=16)] = 5,
     k: Annotated[int, Knob(1, 4, "zig-zags one after the other", "k", most=4)] = 2,
-    target: Annotated[str, Knob(says="function to approximate", symbol="f", choices=tuple(budgets.CURVES))] = "x²",
-    pieces: Annotated[int, Knob(1, 64, "affine pieces of the approximation of x²", "n", log=True, most=500)] = 16,
-    points: Annotated[int, Knob(16, 1024, "random inputs where a network without data is read", "m", log=True)] = 256,
+    target: Annotated[
+        str, Knob(says="function to approximate", symbol="f", choices=tuple(budgets.CURVES))
+    ] = "x²",
+    pieces: Annotated[
+        int, Knob(1, 64, "affine pieces of the approximation of x²", "n", log=True, most=500)
+    ] = 16,
+    points: Annotated[
+        int, Knob(16, 1024, "random inputs where a network without data is read", "m", log=True)
+    ] = 256,
 ) -> Evidence:
     r"""$E(f,\Sigma_n)=\inf\{\|f-f_\theta\|:\text{budget of }\theta\le n\}$, the budget being the number $W$ of non-zero
     weights or $N$ of neurons; $A^\alpha_q=\{f:\sum_n[n^\alpha E(f,\Sigma_{n-1})]^q/n<\infty\}$ is a quasi-normed linear
@@ -97,7 +109,11 @@ def sparse_connection_approximation(
     d = told.widths[0]
     m = told.widths[-1]
     kept = sparsity.count_budget(told)
-    x = rng.normal(size=(points, d)) if net.data is None else np.asarray(net.data.x, np.float64).reshape(-1, d)[:points]
+    x = (
+        rng.normal(size=(points, d))
+        if net.data is None
+        else np.asarray(net.data.x, np.float64).reshape(-1, d)[:points]
+    )
     same = compare_outputs(net, sparsity.without_dangling(told), x)
     pruned_errors = sparsity.prune(told, x)
     W = enclose_rational(kept.connections)
@@ -107,7 +123,9 @@ def sparse_connection_approximation(
         claims=(
             Identity(what, same.left, same.right, same.again, atol=same.tolerance),
             AtMost("live neurons N ≤ live connections W", N, W),
-            AtMost("W ≤ (N + d)(N + m)", W, enclose_rational((kept.neurons + d) * (kept.neurons + m))),
+            AtMost(
+                "W ≤ (N + d)(N + m)", W, enclose_rational((kept.neurons + d) * (kept.neurons + m))
+            ),
         ),
         examples=partial(_examples, a, k, pieces, target),
         charts=(_draw_pruning(pruned_errors),),
@@ -149,15 +167,27 @@ class Zigzag:
 
     @property
     def numbers(self) -> dict[str, Enclosure]:
-        return {"W": enclose_rational(self.W), "L": enclose_rational(self.L), "pieces": enclose_rational(self.pieces)}
+        return {
+            "W": enclose_rational(self.W),
+            "L": enclose_rational(self.L),
+            "pieces": enclose_rational(self.pieces),
+        }
 
     def claims(self) -> tuple[Identity, ...]:
         """Its budgets, and how many pieces they make."""
         promised = Fraction(self.W, self.L) ** (self.L // 2)
         return (
-            Identity("connections W = 2ak", enclose_rational(self.W), enclose_rational(2 * self.a * self.k)),
+            Identity(
+                "connections W = 2ak",
+                enclose_rational(self.W),
+                enclose_rational(2 * self.a * self.k),
+            ),
             Identity("affine maps L = 2k", enclose_rational(self.L), enclose_rational(2 * self.k)),
-            Identity("pieces on [0, 1] = (W/L)^(L/2)", enclose_rational(self.pieces), enclose_rational(promised)),
+            Identity(
+                "pieces on [0, 1] = (W/L)^(L/2)",
+                enclose_rational(self.pieces),
+                enclose_rational(promised),
+            ),
         )
 
 
@@ -178,10 +208,14 @@ def claims_about_square(n: int) -> tuple[Identity, ...]:
         Identity("its neurons", enclose_rational(size.neurons), enclose_rational(n)),
         Identity("its connections", enclose_rational(size.connections), enclose_rational(2 * n)),
         Identity(
-            "∫₀¹|f − f with a skip connection|", enclose_rational(distance(f, on_line(short)[0])), enclose_rational(0)
+            "∫₀¹|f − f with a skip connection|",
+            enclose_rational(distance(f, on_line(short)[0])),
+            enclose_rational(0),
         ),
         Identity(
-            "neurons that the skip connection saves", enclose_rational(size.neurons - less.neurons), enclose_rational(1)
+            "neurons that the skip connection saves",
+            enclose_rational(size.neurons - less.neurons),
+            enclose_rational(1),
         ),
     )
 
@@ -212,8 +246,18 @@ def tabulate_layers(description: Description) -> Table:
         used = np.count_nonzero(layer.weight)
         inner = np.count_nonzero(layer.weight[np.ix_(after, before)])
         share = f"{used / max(layer.weight.size, 1):.1%}"
-        rows.append((i, layer.weight.size, int(used), share, int(inner), len(after), int(after.sum())))
-    columns = ("layer", "weights", "connections", "share", "live connections", "outputs", "live outputs")
+        rows.append(
+            (i, layer.weight.size, int(used), share, int(inner), len(after), int(after.sum()))
+        )
+    columns = (
+        "layer",
+        "weights",
+        "connections",
+        "share",
+        "live connections",
+        "outputs",
+        "live outputs",
+    )
     return Table("sparsity", columns, tuple(rows))
 
 
@@ -240,4 +284,9 @@ def _draw_errors(errors: budgets.Errors) -> Curves:
     else:
         series.append(Series("equal knots, N", budgets.SIZES, errors.even, "reference"))
     title = f"largest error for {errors.curve.name} against both budgets"
-    return Curves(title, Axis("budget: neurons N or connections W", "log"), Axis("error", "log"), tuple(series))
+    return Curves(
+        title,
+        Axis("budget: neurons N or connections W", "log"),
+        Axis("error", "log"),
+        tuple(series),
+    )

@@ -35,7 +35,9 @@ class ChordCurve:
 SQUARED = ChordCurve("x²", lambda a, e: a + 2 * sqrt(e), lambda n: 1 / (4 * n**2))
 # with s = √a, t = √b the chord errs by (t − s)² / (4(s + t))
 ROOT = ChordCurve(
-    "√x", lambda a, e: (sqrt(a) + 2 * e + sqrt(4 * e * e + 8 * e * sqrt(a))) ** 2, lambda n: sqrt(1 / n) / 4
+    "√x",
+    lambda a, e: (sqrt(a) + 2 * e + sqrt(4 * e * e + 8 * e * sqrt(a))) ** 2,
+    lambda n: sqrt(1 / n) / 4,
 )
 CURVES = {curve.name: curve for curve in (SQUARED, ROOT)}
 
@@ -75,7 +77,9 @@ def realise_with_skip(f: PiecewiseAffine) -> ExactNetwork:
     r"""The same with a connection from the input to the output, which takes $s_0x$: one neuron less."""
     m = len(f.kinks)
     first = [[1]] * (m + 1), [0, *(-t for t in f.kinks)], np.arange(m + 1) > 0
-    return ridges([1], [1], [0]).rebuilt([first, ([[f.slopes[0], *f.jumps.values()]], [f(0)], np.zeros(1, bool))])
+    return ridges([1], [1], [0]).rebuilt(
+        [first, ([[f.slopes[0], *f.jumps.values()]], [f(0)], np.zeros(1, bool))]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,4 +94,6 @@ class Errors:
 def measure_errors(name: str) -> Errors:
     """For the curve of that name."""
     curve = CURVES[name]
-    return Errors(curve, tuple(best_error(curve, n) for n in SIZES), tuple(curve.even(n) for n in SIZES))
+    return Errors(
+        curve, tuple(best_error(curve, n) for n in SIZES), tuple(curve.even(n) for n in SIZES)
+    )

@@ -66,7 +66,10 @@ class ConnectionCounts:
 def count_budget(description: Description) -> ConnectionCounts:
     """Connections and neurons on paths from an input to an output, and all of them."""
     kept = find_live(description)
-    inner = sum(int(np.count_nonzero(y.weight[np.ix_(b, a)])) for y, (a, b) in zip(description.layers, pairwise(kept)))
+    inner = sum(
+        int(np.count_nonzero(y.weight[np.ix_(b, a)]))
+        for y, (a, b) in zip(description.layers, pairwise(kept))
+    )
     return ConnectionCounts(
         inner,
         sum(int(mask.sum()) for mask in kept[1:-1]),
@@ -117,4 +120,6 @@ def prune(description: Description, x: np.ndarray) -> Pruning:
     cut = [largest_weights(description, n) for n in counts]
     left = [count_budget(net) for net in cut]
     errors = [float(np.sqrt(np.mean((outputs(net) - full) ** 2))) / size for net in cut]
-    return Pruning(tuple(b.connections for b in left), tuple(b.neurons for b in left), tuple(errors), len(x))
+    return Pruning(
+        tuple(b.connections for b in left), tuple(b.neurons for b in left), tuple(errors), len(x)
+    )

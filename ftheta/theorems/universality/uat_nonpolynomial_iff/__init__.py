@@ -27,7 +27,10 @@ from ftheta.subjects.continuity import continuous_everywhere, not_a_polynomial
 
 from . import density
 
-CHOICES = {**{name: a.function for name, a in ACTIVATIONS.items()}, "step": lambda x: jnp.where(x > 0.0, 1.0, 0.0)}
+CHOICES = {
+    **{name: a.function for name, a in ACTIVATIONS.items()},
+    "step": lambda x: jnp.where(x > 0.0, 1.0, 0.0),
+}
 FLOOR_DEGREE = 2
 WIDTHS = (2, 4, 8, 16, 32, 64)  # of the chart
 
@@ -45,13 +48,16 @@ def polynomial(rng: np.random.Generator) -> Target:
 
 
 @hypothesis(
-    r"$\varrho$ is continuous off a closed null set and locally bounded", remedy="take a function of one variable"
+    r"$\varrho$ is continuous off a closed null set and locally bounded",
+    remedy="take a function of one variable",
 )
 def nearly_continuous(rho: Target) -> Finding:
     if rho.dimension != 1:
         return Finding.failed(f"a function of {rho.dimension} variables")
     if continuous_everywhere(rho):
-        return Finding.proved("no part of its program can jump", "its operations are continuous and have no poles")
+        return Finding.proved(
+            "no part of its program can jump", "its operations are continuous and have no poles"
+        )
     found = find_jumps(rho.f, rho.lo[0], rho.hi[0])
     places = ", ".join(f"{height:.3g} at x = {x:.4g}" for x, height in found) or "none"
     return Finding.sampled(f"jumps found on [{rho.lo[0]:g}, {rho.hi[0]:g}]: {places}")
@@ -61,7 +67,12 @@ def nearly_continuous(rho: Target) -> Finding:
     title="Universal if and only if not a polynomial",
     gist="One hidden layer can approximate every continuous function exactly when its activation is not a polynomial: "
     "the weakest condition under which networks are universal.",
-    see_also=("uat-cybenko-hornik", "uat-step1-ridge-exponentials", "uat-step2-mollification", "uat-step3-monomials"),
+    see_also=(
+        "uat-cybenko-hornik",
+        "uat-step1-ridge-exponentials",
+        "uat-step2-mollification",
+        "uat-step3-monomials",
+    ),
     sources=("gribonval-slides", "murari-slides", "leshno1993"),
     assumes=(nearly_continuous, not_a_polynomial),
     on=activation,
@@ -98,14 +109,27 @@ def uat_nonpolynomial_iff(
     return Evidence(
         claims=(
             AtMost(bent, exact(THRESHOLD), found.difference.size, witness=found.witness),
-            Exists("a network closer to |x| than every parabola", {"neurons": float(width)}, error, exact(floor)),
+            Exists(
+                "a network closer to |x| than every parabola",
+                {"neurons": float(width)},
+                error,
+                exact(floor),
+            ),
         ),
         as_printed=(
-            AtMost("printed for K = {0, 1}: 1/8 ≤ error of the identity activation", exact(floor), exact(two)),
+            AtMost(
+                "printed for K = {0, 1}: 1/8 ≤ error of the identity activation",
+                exact(floor),
+                exact(two),
+            ),
         ),
         charts=(_draw_fits(rho, rng, float(floor)),),
         tables=(Table("jumps", ("x", "height"), tuple(jumps)),) if jumps else (),
-        numbers={"floor of parabolas": exact(floor), "error": error, "difference": found.difference.size},
+        numbers={
+            "floor of parabolas": exact(floor),
+            "error": error,
+            "difference": found.difference.size,
+        },
         summary=f"{rho.name}: {found.density}; {width} neurons follow |x| within {error.hi:.4g} everywhere, "
         f"no parabola within less than {float(floor):g}",
     )

@@ -26,13 +26,18 @@ CUT = 1e-7  # singular values below this share are dropped: the weights stay mod
 def polynomial_floor(degree: int) -> Fraction:
     r"""A lower bound of $\min_p\sup_{[-1,1]}|p(x)-|x||$ over the polynomials of that degree, exactly."""
     m = degree // 2
-    points = [Fraction((1 - cos(i * pi / (m + 1))) / 2).limit_denominator(1 << 20) for i in range(m + 2)]
+    points = [
+        Fraction((1 - cos(i * pi / (m + 1))) / 2).limit_denominator(1 << 20) for i in range(m + 2)
+    ]
     squares = [x * x for x in points]
     weights = [
-        1 / prod((s - t for j, t in enumerate(squares) if j != i), start=Fraction(1)) for i, s in enumerate(squares)
+        1 / prod((s - t for j, t in enumerate(squares) if j != i), start=Fraction(1))
+        for i, s in enumerate(squares)
     ]
     zero = Fraction(0)
-    return abs(sum((w * x for w, x in zip(weights, points)), zero)) / sum((abs(w) for w in weights), zero)
+    return abs(sum((w * x for w, x in zip(weights, points)), zero)) / sum(
+        (abs(w) for w in weights), zero
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +52,15 @@ class Fit:
     error: float
 
     def __call__(self, x: Any) -> Any:
-        return self.constant + jnp.sum(self.outer * jax.vmap(self.rho)(self.weights * x + self.biases))
+        return self.constant + jnp.sum(
+            self.outer * jax.vmap(self.rho)(self.weights * x + self.biases)
+        )
 
     def supremum(self, budget: int = 40_000) -> Supremum:
         """The largest error on [−1, 1], proved from both sides."""
-        return supremum(bounds_of(lambda x: jnp.abs(x) - self(x), 1), [-1.0], [1.0], relative=0.2, budget=budget)
+        return supremum(
+            bounds_of(lambda x: jnp.abs(x) - self(x), 1), [-1.0], [1.0], relative=0.2, budget=budget
+        )
 
 
 def fit_absolute_value(rho: Scalar, rng: np.random.Generator, width: int) -> Fit:
@@ -63,12 +72,16 @@ def fit_absolute_value(rho: Scalar, rng: np.random.Generator, width: int) -> Fit
     box = ranges(rho, inner.reshape(-1, 1), inner.reshape(-1, 1))
     features = np.column_stack([np.ones(GRID), ((box.lo + box.hi) / 2).reshape(inner.shape)])
     v = np.linalg.lstsq(features, np.abs(x), rcond=CUT)[0]
-    return Fit(rho, float(v[0]), v[1:], weights, biases, float(np.abs(features @ v - np.abs(x)).max()))
+    return Fit(
+        rho, float(v[0]), v[1:], weights, biases, float(np.abs(features @ v - np.abs(x)).max())
+    )
 
 
 def best_fit(rho: Scalar, rng: np.random.Generator, width: int, tries: int = 4) -> Fit:
     """The fit of least error among `tries` draws of the inner weights."""
-    return min((fit_absolute_value(rho, rng, width) for _ in range(tries)), key=lambda fit: fit.error)
+    return min(
+        (fit_absolute_value(rho, rng, width) for _ in range(tries)), key=lambda fit: fit.error
+    )
 
 
 def affine_on_two_points(values: tuple[Fraction, Fraction]) -> Fraction:

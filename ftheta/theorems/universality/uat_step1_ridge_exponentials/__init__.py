@@ -45,11 +45,18 @@ def functions(
     rng: np.random.Generator,
     *,
     name: Annotated[str, Knob(says="the function", symbol="f", choices=tuple(FUNCTIONS))] = "bump",
-    along: Annotated[str, Knob(says="where the directions lie", symbol="v", choices=("all", "x₁ only"))] = "all",
+    along: Annotated[
+        str, Knob(says="where the directions lie", symbol="v", choices=("all", "x₁ only"))
+    ] = "all",
 ) -> Family:
     target = Target(name, FUNCTIONS[name], (-1.0, -1.0), (1.0, 1.0), ("x", "y"))
     keep = lambda v: v if along == "all" else v * np.array([1.0, 0.0])
-    return Family(f"{name}, directions: {along}", lambda reach, _: keep(lattice(2, reach, 1.0)), target, (2, 3))
+    return Family(
+        f"{name}, directions: {along}",
+        lambda reach, _: keep(lattice(2, reach, 1.0)),
+        target,
+        (2, 3),
+    )
 
 
 def one_axis(rng: np.random.Generator) -> Family:
@@ -69,23 +76,37 @@ def directions_of(subject: Family, reach: int) -> np.ndarray:
 @hypothesis("the exponentials separate points", remedy="take directions that span the space")
 def separating(subject: Family, *, reach: int) -> Finding:
     least = algebra.separation(directions_of(subject, reach))
-    return Finding.decide(least.lo > LEAST, f"least singular value {least.middle:.6g}", "in float64", least)
+    return Finding.decide(
+        least.lo > LEAST, f"least singular value {least.middle:.6g}", "in float64", least
+    )
 
 
-@hypothesis(r"$f$ is continuous on a box with $d\le3$", remedy="give a Target of at most three variables without jumps")
+@hypothesis(
+    r"$f$ is continuous on a box with $d\le3$",
+    remedy="give a Target of at most three variables without jumps",
+)
 def continuous_in_few_variables(subject: Family) -> Finding:
     target = target_of(subject)
     if target.dimension > 3:
         return Finding.failed(f"{target.dimension} variables")
     sure = continuous_on_box(target)
-    return Finding.proved("its program cannot jump", "no jumps, no poles") if sure else Finding.assumed("it may jump")
+    return (
+        Finding.proved("its program cannot jump", "no jumps, no poles")
+        if sure
+        else Finding.assumed("it may jump")
+    )
 
 
 @theorem(
     title="Ridge exponentials reduce universality to one variable",
     gist="Exponentials of linear forms span an algebra, so a network that is universal for functions of one variable "
     "is universal in every dimension: the first step of the proof of universality.",
-    see_also=("uat-step2-mollification", "uat-step3-monomials", "uat-nonpolynomial-iff", "stone-weierstrass"),
+    see_also=(
+        "uat-step2-mollification",
+        "uat-step3-monomials",
+        "uat-nonpolynomial-iff",
+        "stone-weierstrass",
+    ),
     same_for_all={
         "2⁻⁴⁰ ≤ least singular value of the directions": "where the subject is a function alone its directions are a "
         "lattice that depends on its box"
@@ -155,7 +176,9 @@ def _identities(directions: np.ndarray) -> Examples:
 def _draw_budget(made: ErrorBudget) -> Bars:
     parts = ("exponentials", "their networks", "whole bound", "error of the network")
     values = (made.first.value.hi, made.second.hi, made.total.hi, made.error.hi)
-    return Bars("the budget and what is spent of it", Axis("error"), parts, ("sup error",), (values,))
+    return Bars(
+        "the budget and what is spent of it", Axis("error"), parts, ("sup error",), (values,)
+    )
 
 
 def _draw_decay(made: ErrorBudget, cells: int) -> Curves:
@@ -181,7 +204,9 @@ def _draw_error(made: ErrorBudget) -> Heatmap | Curves:
     if goal.dimension == 1:
         x = np.linspace(goal.lo[0], goal.hi[0], 401)[:, None]
         error = made.network.values(x) - goal.values(x)
-        return draw_curves("the error", x[:, 0], x="x", y="network − function", measured={"error": error})
+        return draw_curves(
+            "the error", x[:, 0], x="x", y="network − function", measured={"error": error}
+        )
     sides = [np.linspace(goal.lo[j], goal.hi[j], SIDE) for j in (0, 1)]
     down, across = np.meshgrid(sides[1], sides[0], indexing="ij")
     rows = np.tile(goal.centre, (SIDE * SIDE, 1))

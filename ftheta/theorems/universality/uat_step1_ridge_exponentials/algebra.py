@@ -20,7 +20,9 @@ def separation(directions: np.ndarray) -> Enclosure:
     return Enclosure.equal(float(np.linalg.svd(directions, compute_uv=False)[-1]))
 
 
-def product_gap(first: Exponentials, second: Exponentials, x: Sequence[Fraction]) -> tuple[Enclosure, Enclosure]:
+def product_gap(
+    first: Exponentials, second: Exponentials, x: Sequence[Fraction]
+) -> tuple[Enclosure, Enclosure]:
     r"""The product of two sums at a point, and the sum with exponents $v_k+w_l$ there, in balls."""
     pairs = [
         ([Fraction(s) + Fraction(t) for s, t in zip(v, w)], Fraction(c) * Fraction(e))
@@ -53,7 +55,10 @@ def _exact(sums: Exponentials) -> list[tuple[list[Fraction], Fraction]]:
 
 
 def _at(terms: Sequence[tuple[list[Fraction], Fraction]], x: Sequence[Fraction]) -> arb:
-    return sum((_ball(c) * _ball(sum((s * t for s, t in zip(v, x)), Fraction(0))).exp() for v, c in terms), arb(0))
+    return sum(
+        (_ball(c) * _ball(sum((s * t for s, t in zip(v, x)), Fraction(0))).exp() for v, c in terms),
+        arb(0),
+    )
 
 
 def _ball(q: Fraction) -> arb:

@@ -105,4 +105,6 @@ def share_of_networks(made: ErrorBudget, cells: int) -> float:
     r"""$\sum_k|c_k|\sup|e^t-p_k|$ with so many ReLUs for every exponential."""
     low, high = made.sums.inside(made.goal)
     pairs = zip(made.sums.coefficients.tolist(), high, (high - low) / cells)
-    return sum(abs(c) * exp_interpolation_error(float(b), float(h)).hi for c, b, h in pairs if c and h > 0)
+    return sum(
+        abs(c) * exp_interpolation_error(float(b), float(h)).hi for c, b, h in pairs if c and h > 0
+    )

@@ -38,7 +38,9 @@ NAMES = ("relu", "leaky-relu", "tanh", "sigmoid", "softplus", "square")
 
 
 def activation(
-    rng: np.random.Generator, *, name: Annotated[str, Knob(says="the activation", symbol="ϱ", choices=NAMES)] = "relu"
+    rng: np.random.Generator,
+    *,
+    name: Annotated[str, Knob(says="the activation", symbol="ϱ", choices=NAMES)] = "relu",
 ) -> Target:
     return Target(name, ACTIVATIONS[name].function, (-2.0,), (2.0,))
 
@@ -47,7 +49,10 @@ def polynomial(rng: np.random.Generator) -> Target:
     return activation(rng, name="square")
 
 
-@hypothesis(r"$\varrho:\mathbb R\to\mathbb R$ is Lipschitz where it is needed", remedy="take ReLU, tanh or the like")
+@hypothesis(
+    r"$\varrho:\mathbb R\to\mathbb R$ is Lipschitz where it is needed",
+    remedy="take ReLU, tanh or the like",
+)
 def lipschitz_here(rho: Target, *, width: float) -> Finding:
     if rho.dimension != 1:
         return Finding.failed(f"a function of {rho.dimension} variables")
@@ -55,7 +60,11 @@ def lipschitz_here(rho: Target, *, width: float) -> Finding:
     number = Enclosure.between(0.0, steep)
     note = f"Lipschitz constant at most {steep:.6g}"
     return Finding.decide(
-        steep < np.inf, note, "slopes on cells that fill it, rounded outward", number, basis=Basis.EXACT
+        steep < np.inf,
+        note,
+        "slopes on cells that fill it, rounded outward",
+        number,
+        basis=Basis.EXACT,
     )
 
 
@@ -82,7 +91,9 @@ def uat_step2_mollification(
     rho: Target,
     rng: np.random.Generator,
     *,
-    width: Annotated[float, Knob(0.05, 1, "half-width of the kernel", "ε", log=True, least=1e-3, most=4)] = 0.5,
+    width: Annotated[
+        float, Knob(0.05, 1, "half-width of the kernel", "ε", log=True, least=1e-3, most=4)
+    ] = 0.5,
     neurons: Annotated[int, Knob(1, 64, "neurons of the network", "M", log=True, most=128)] = 16,
     kernel: Annotated[str, Knob(says="the kernel", symbol="ψ", choices=("box", "bump"))] = "box",
     degree: Annotated[int, Knob(1, 10, "no polynomial up to this degree", "r", most=20)] = 3,
@@ -104,7 +115,9 @@ def uat_step2_mollification(
     witness = None
     if bend.size.hi < THRESHOLD:
         again = enclosed_difference(made, degree + 1, lo, hi)
-        witness = Witness({"x": float(bend.start)}, exact(THRESHOLD), again, "the differences in intervals")
+        witness = Witness(
+            {"x": float(bend.start)}, exact(THRESHOLD), again, "the differences in intervals"
+        )
     return Evidence(
         claims=(
             AtMost("largest |σ − network| ≤ Δ/2 Lip", found.error, bound),
@@ -130,7 +143,10 @@ def _relu_and_box(width: Fraction, neurons: int) -> Examples:
     what = "ReLU and box: network − closed form at ends of cells"
     gap = m.exact_at_ends(width, neurons)
     claim = Identity(what, Enclosure.exact(gap), Enclosure.exact(0))
-    return Examples((claim,), numbers={"ReLU smoothed at 0": Enclosure.exact(m.rectified_box(width, Fraction(0)))})
+    return Examples(
+        (claim,),
+        numbers={"ReLU smoothed at 0": Enclosure.exact(m.rectified_box(width, Fraction(0)))},
+    )
 
 
 def _draw_smoothing(found: m.Errors, name: str) -> Curves:

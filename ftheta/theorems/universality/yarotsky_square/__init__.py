@@ -45,7 +45,9 @@ def function(
     rng: np.random.Generator,
     *,
     name: Annotated[str, Knob(says="which function", symbol="p", choices=tuple(FUNCTIONS))] = "x²",
-    radius: Annotated[float, Knob(0.5, 4, "half-width of the interval", "B", least=0.01, most=100)] = 1.0,
+    radius: Annotated[
+        float, Knob(0.5, 4, "half-width of the interval", "B", least=0.01, most=100)
+    ] = 1.0,
 ) -> Target:
     return Target(f"{name} on [−{radius:g}, {radius:g}]", FUNCTIONS[name], (-radius,), (radius,))
 
@@ -64,7 +66,9 @@ def one_polynomial(target: Target) -> Finding:
     p = poly.read_polynomial(target.f, target.lo[0], target.hi[0])
     if isinstance(p, str):
         return Finding.failed(p)
-    return Finding.proved(f"degree {p.degree}", "its program applied to x, in rationals", Enclosure.exact(p.degree))
+    return Finding.proved(
+        f"degree {p.degree}", "its program applied to x, in rationals", Enclosure.exact(p.degree)
+    )
 
 
 @theorem(
@@ -126,12 +130,18 @@ def error_within_bound(made: poly.Followed) -> AtMost:
         error, _ = poly.largest_error(made.network, made.polynomial, made.low, made.high)
         B = max(abs(made.low), abs(made.high))
         size = sum(abs(c) * B**k for k, c in enumerate(made.polynomial.coefficients))
-        return AtMost(what, error, bound, trivial=float(size) or inf)  # the network 0 errs by no more than |p|
+        # the network 0 errs by no more than |p|
+        return AtMost(what, error, bound, trivial=float(size) or inf)
     points = np.linspace(float(made.low), float(made.high), SAMPLES).tolist()
     gap, x = max((abs(float(made.f(x)) - float(made.network(Fraction(x)))), x) for x in points)
     off = abs(enclose_number(made.f, x) - Enclosure.exact(made.network(Fraction(x))))
     how = "the function in intervals and the network in rational arithmetic at this point"
-    return AtMost(what, Enclosure.at_least(gap, samples=SAMPLES), bound, witness=Witness({"x": x}, off, bound, how))
+    return AtMost(
+        what,
+        Enclosure.at_least(gap, samples=SAMPLES),
+        bound,
+        witness=Witness({"x": x}, off, bound, how),
+    )
 
 
 def _square(levels: int) -> Examples:
@@ -160,7 +170,14 @@ def _draw_network(made: poly.Followed, name: str) -> tuple[Curves, Curves]:
     truth = np.array([float(made.f(t)) for t in x.tolist()])
     bound = np.full(len(x), float(made.bound))
     return (
-        draw_curves(f"{name} and its network", x, x="x", y="value", reference={name: truth}, measured={"network": net}),
+        draw_curves(
+            f"{name} and its network",
+            x,
+            x="x",
+            y="value",
+            reference={name: truth},
+            measured={"network": net},
+        ),
         draw_curves(
             "network minus function",
             x,
@@ -172,10 +189,17 @@ def _draw_network(made: poly.Followed, name: str) -> tuple[Curves, Curves]:
     )
 
 
-def _draw_decay(levels: Sequence[int], errors: Sequence[Enclosure], bounds: Sequence[Fraction]) -> Curves:
+def _draw_decay(
+    levels: Sequence[int], errors: Sequence[Enclosure], bounds: Sequence[Fraction]
+) -> Curves:
     """The error of $x^2$ on $[0,1]$ against the number of levels."""
     series = (
         Series("largest error", levels, [e.middle for e in errors], mark="points"),
         Series("4^−(m+1)", levels, [float(b) for b in bounds], "bound"),
     )
-    return Curves("the error of x² falls fourfold with every level", Axis("levels m"), Axis("error", "log"), series)
+    return Curves(
+        "the error of x² falls fourfold with every level",
+        Axis("levels m"),
+        Axis("error", "log"),
+        series,
+    )

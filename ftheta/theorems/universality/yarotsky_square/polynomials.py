@@ -86,7 +86,11 @@ class Polynomial:
 
     def curvature(self, radius: Fraction) -> Fraction:
         r"""A bound of $|p''|$ on $[-B,B]$."""
-        terms = (k * (k - 1) * abs(c) * radius ** (k - 2) for k, c in enumerate(self.coefficients) if k >= 2)
+        terms = (
+            k * (k - 1) * abs(c) * radius ** (k - 2)
+            for k, c in enumerate(self.coefficients)
+            if k >= 2
+        )
         return sum(terms, Fraction(0))
 
 
@@ -117,8 +121,13 @@ def read_polynomial(f: Callable[[Any], Any], low: float, high: float) -> Polynom
         size = sum(abs(float(c)) * abs(x) ** k for k, c in enumerate(found.coefficients))
         if not abs(float(f(x)) - float(found(Fraction(x)))) <= 1e-9 * size:
             return f"it is another function at x = {x:g} than on the polynomial x"
-    bound = polynomial_degree(f, 0.0)  # a polynomial of a degree below CHECKS is determined by its values there
-    return found if bound is not None and bound < CHECKS else "its graph is not that of such a polynomial"
+    # a polynomial of a degree below CHECKS is determined by its values there
+    bound = polynomial_degree(f, 0.0)
+    return (
+        found
+        if bound is not None and bound < CHECKS
+        else "its graph is not that of such a polynomial"
+    )
 
 
 def realise(net: ExactNetwork) -> PiecewiseAffine:
@@ -138,7 +147,9 @@ def nodes(f: PiecewiseAffine, low: Fraction, high: Fraction) -> list[Fraction]:
     return [low, *(t for t in f.kinks if low < t < high), high]
 
 
-def largest_error(f: PiecewiseAffine, p: Polynomial, low: Fraction, high: Fraction) -> tuple[Enclosure, Fraction]:
+def largest_error(
+    f: PiecewiseAffine, p: Polynomial, low: Fraction, high: Fraction
+) -> tuple[Enclosure, Fraction]:
     r"""$\sup|p-f|$ on an interval and a point where the lower end is attained. Exact for degree two at most; above it
     $\max(|e(a)|,|e(m)|,|e(b)|)+\frac{h^2}{32}\max|p''|$ bounds the error on a piece of width $h$ with middle $m$."""
     best = Fraction(-1)
@@ -154,7 +165,9 @@ def largest_error(f: PiecewiseAffine, p: Polynomial, low: Fraction, high: Fracti
         size, x = max((abs(p(x) - f(x)), x) for x in candidates)
         best, at = (size, x) if size > best else (best, at)
         above = max(above, size + (0 if p.degree <= 2 else curvature * (b - a) ** 2 / 32))
-    return Enclosure(Enclosure.exact(best).lo, Enclosure.exact(above).hi, Enclosure.exact(0).basis), at
+    return Enclosure(
+        Enclosure.exact(best).lo, Enclosure.exact(above).hi, Enclosure.exact(0).basis
+    ), at
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +194,9 @@ def follow(f: Callable[[Any], Any], low: float, high: float, levels: int) -> Fol
     known = isinstance(p, Polynomial)
     if not isinstance(p, Polynomial):
         at = [low, (low + high) / 2, high]
-        p = _trim([Fraction(c) for c in np.polyfit(at, [float(f(x)) for x in at], 2)[::-1].tolist()])
+        p = _trim(
+            [Fraction(c) for c in np.polyfit(at, [float(f(x)) for x in at], 2)[::-1].tolist()]
+        )
     while levels > 1 and p.degree**2 * 2**levels > MOST_WORK:
         levels -= 1
     made = horner(p.coefficients, levels, max(abs(a), abs(b)))

@@ -39,19 +39,28 @@ INPUTS = 32
 def students(
     rng: np.random.Generator,
     *,
-    start: Annotated[str, Knob(says="where students start", symbol="ρ₀", choices=teachers.STARTS)] = "spread",
+    start: Annotated[
+        str, Knob(says="where students start", symbol="ρ₀", choices=teachers.STARTS)
+    ] = "spread",
     teacher: Annotated[int, Knob(2, 8, "neurons of the teacher", "q*", most=16)] = 4,
 ) -> Family:
     given = teachers.make_teacher(rng, teacher, 48, start)
     return Family(
-        f"{teacher} neurons teach, start {start}", lambda q, rng: given.start(rng, q), given, (1, 2, 4, 8, 16)
+        f"{teacher} neurons teach, start {start}",
+        lambda q, rng: given.start(rng, q),
+        given,
+        (1, 2, 4, 8, 16),
     )
 
 
 def task_of(data: Dataset) -> RegressionTask:
     """The first rows, scaled to unit variance, with a constant 1; the first label, scaled alike."""
     X = data.x[:ROWS].reshape(min(len(data), ROWS), -1)[:, :INPUTS].astype(float)
-    y = np.zeros(len(X)) if data.y is None else data.y[:ROWS].reshape(len(X), -1)[:, 0].astype(float)
+    y = (
+        np.zeros(len(X))
+        if data.y is None
+        else data.y[:ROWS].reshape(len(X), -1)[:, 0].astype(float)
+    )
     X, y = (_standardise(values) for values in (X, y))
     return RegressionTask(np.column_stack([X, np.ones(len(X))]), y)
 
@@ -61,24 +70,36 @@ def _standardise(values: np.ndarray) -> np.ndarray:
     return (values - values.mean(0)) / np.where(spread > 0, spread, 1.0)
 
 
-@hypothesis("the start is spread over all directions, for both signs", remedy="draw directions from the whole sphere")
+@hypothesis(
+    "the start is spread over all directions, for both signs",
+    remedy="draw directions from the whole sphere",
+)
 def spread_start(subject: Family | Dataset) -> Finding:
     if isinstance(subject, Dataset):
-        return Finding.proved("neurons are drawn here, from the whole sphere and with both signs", "so drawn")
+        return Finding.proved(
+            "neurons are drawn here, from the whole sphere and with both signs", "so drawn"
+        )
     empty = teachers.largest_gap(subject.member(2000, np.random.default_rng(0)))
     note = f"among 2,000 neurons the largest angle without one of either sign is {empty:.3g}°; required: at most 10°"
     return (Finding.sampled if empty <= 10 else Finding.failed)(note)
 
 
-@hypothesis(r"$q\to\infty$, and the flow of measures converges", remedy="nothing is known for a given q: try several")
+@hypothesis(
+    r"$q\to\infty$, and the flow of measures converges",
+    remedy="nothing is known for a given q: try several",
+)
 def flow_converges(subject: Family | Dataset) -> Finding:
-    return Finding.assumed("an assumption about the limit; ReLU is not smooth where the theorem asks for it")
+    return Finding.assumed(
+        "an assumption about the limit; ReLU is not smooth where the theorem asks for it"
+    )
 
 
 @hypothesis("labels to learn that are not all the same", remedy="give rows with one number each")
 def something_to_learn(subject: Family | Dataset) -> Finding:
     task = subject.limit.task if isinstance(subject, Family) else task_of(subject)
-    return Finding.decide(task.worth > 0, f"{len(task.y)} rows, energy without neurons {task.worth:.4g}", "a sum")
+    return Finding.decide(
+        task.worth > 0, f"{len(task.y)} rows, energy without neurons {task.worth:.4g}", "a sum"
+    )
 
 
 @theorem(
@@ -109,7 +130,9 @@ def chizat_bach(
     *,
     seeds: Annotated[int, Knob(4, 32, "students of each width", "S", most=200)] = 16,
     steps: Annotated[int, Knob(100, 2000, "steps of the flow", "K", log=True, most=20_000)] = 600,
-    below: Annotated[float, Knob(1e-6, 0.1, "loss that counts as success, of that of no neuron", "ε", log=True)] = 1e-3,
+    below: Annotated[
+        float, Knob(1e-6, 0.1, "loss that counts as success, of that of no neuron", "ε", log=True)
+    ] = 1e-3,
 ) -> Evidence:
     r"""Let $F(\rho)=R\big(\int\mu\,\sigma(\langle w,\cdot\rangle)\,d\rho\big)$ with $R$ convex and 2-homogeneous
     units, and let the directions of $\rho_0$ cover the sphere, with both signs. **If** the flow
@@ -149,7 +172,9 @@ def _is_spread(subject: Family | Dataset) -> bool:
     return spread_start.check(subject).status is not Status.FAILED
 
 
-def claims_about_students(found: teachers.Students, *, taught: bool, spread: bool) -> tuple[Claim, ...]:
+def claims_about_students(
+    found: teachers.Students, *, taught: bool, spread: bool
+) -> tuple[Claim, ...]:
     """The energy falls, and wide students succeed more often; what a teacher did the best of them reach too.
 
     Of a `spread` start the theorem says so of infinitely many neurons and of all time: a run that stops above refutes
@@ -166,18 +191,24 @@ def claims_about_students(found: teachers.Students, *, taught: bool, spread: boo
         return always
     samples = len(energies)
     low = Enclosure.measured(found.lowest, samples=samples)
-    shares = tuple(Enclosure.measured(float(share), samples=samples) for share in found.found.shares)
+    shares = tuple(
+        Enclosure.measured(float(share), samples=samples) for share in found.found.shares
+    )
     widest = {"q": float(found.found.widths[-1])}
     what = "least energy of the widest students"
     reached: Claim = Exists(what, widest, low, Enclosure.equal(target))
     if not spread:
         how = "energy in intervals rounded outward"
         witness = Witness(widest, found.enclose_lowest(), Enclosure.exact(target), how)
-        reached = AtMost(what, low, Enclosure.equal(target), trivial=found.task.worth, witness=witness)
+        reached = AtMost(
+            what, low, Enclosure.equal(target), trivial=found.task.worth, witness=witness
+        )
     return (
         *always,
         reached,
-        Converges("share of students that succeed", Enclosure.exact(1), shares, found.scales, within=0.35),
+        Converges(
+            "share of students that succeed", Enclosure.exact(1), shares, found.scales, within=0.35
+        ),
     )
 
 
@@ -190,10 +221,17 @@ def _start_at_teacher(energy: float) -> Examples:
 def _draw_losses(found: teachers.Students, *, taught: bool) -> Curves:
     x = np.array(found.scales)
     worth = found.task.worth
-    finals = np.array([np.quantile(f / worth, (0.1, 0.5, 0.9)) for f in found.found.finals]).clip(1e-8)
+    finals = np.array([np.quantile(f / worth, (0.1, 0.5, 0.9)) for f in found.found.finals]).clip(
+        1e-8
+    )
     label = "neurons of the student / of the teacher" if taught else "neurons q"
     series = (
         Series("success", x[[0, -1]], [found.found.target / worth] * 2, "bound"),
         Series("median run", x, finals[:, 1], "measured", "line", finals[:, 0], finals[:, 2]),
     )
-    return Curves("loss at the end against width", Axis(label, "log"), Axis("F / F of no neuron", "log"), series)
+    return Curves(
+        "loss at the end against width",
+        Axis(label, "log"),
+        Axis("F / F of no neuron", "log"),
+        series,
+    )

@@ -31,8 +31,12 @@ class Teacher:
 
 def make_teacher(rng: np.random.Generator, neurons: int, points: int, start: str) -> Teacher:
     """Directions spread evenly over the circle and turned a little, signs in turn; inputs all around the circle."""
-    angle = 2 * np.pi * (np.arange(neurons) + 0.3 * rng.uniform(-1, 1, neurons)) / neurons + rng.uniform(0, 2 * np.pi)
-    theta = np.column_stack([np.where(np.arange(neurons) % 2, -1.0, 1.0), np.cos(angle), np.sin(angle)])
+    angle = 2 * np.pi * (
+        np.arange(neurons) + 0.3 * rng.uniform(-1, 1, neurons)
+    ) / neurons + rng.uniform(0, 2 * np.pi)
+    theta = np.column_stack(
+        [np.where(np.arange(neurons) % 2, -1.0, 1.0), np.cos(angle), np.sin(angle)]
+    )
     around = 2 * np.pi * (np.arange(points) + 0.5) / points
     X = np.column_stack([np.cos(around), np.sin(around)])
     y = RegressionTask(X, np.zeros(points)).outputs(theta[None])[0]
@@ -127,7 +131,9 @@ def train_students(
     rng: np.random.Generator,
 ) -> Students:
     """Students up to 16 times as wide as the teacher, or up to 64 neurons; `below` is a share of the loss of none."""
-    unit, ratios = (len(given.neurons), (1, 2, 4, 8, 16)) if given else (1, (1, 2, 4, 8, 16, 32, 64))
+    unit, ratios = (
+        (len(given.neurons), (1, 2, 4, 8, 16)) if given else (1, (1, 2, 4, 8, 16, 32, 64))
+    )
     found = success(task, start, [unit * r for r in ratios], seeds, steps, below * task.worth, rng)
     around = directions_of(task.X.shape[1], rng)
     finals = task.outputs(found.widest.end)
@@ -141,7 +147,9 @@ def energy_at_teacher(given: Teacher) -> float:
     return float(descend(given.task, given.neurons[None], 10, 0.1).energies.max())
 
 
-def steepest_of_one(task: RegressionTask, start: Start, steps: int, rng: np.random.Generator) -> float:
+def steepest_of_one(
+    task: RegressionTask, start: Start, steps: int, rng: np.random.Generator
+) -> float:
     """How negative the potential still is where one lone neuron ends: more neurons would know where to go."""
     run = descend(task, start(rng, 1)[None], steps)
     return steepest(task, task.outputs(run.end)[0], directions_of(task.X.shape[1], rng))

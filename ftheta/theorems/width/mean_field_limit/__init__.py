@@ -36,16 +36,22 @@ from . import particles
 def random_layers(
     rng: np.random.Generator,
     *,
-    neurons: Annotated[str, Knob(says="how neurons are chosen", symbol="ρ", choices=("drawn", "quantiles"))] = "drawn",
+    neurons: Annotated[
+        str, Knob(says="how neurons are chosen", symbol="ρ", choices=("drawn", "quantiles"))
+    ] = "drawn",
     width: Annotated[int, Knob(64, 4096, "neurons of the widest layer", "q", log=True)] = 1024,
 ) -> Family:
     def member(q: int, rng: np.random.Generator) -> Network:
         W = rng.normal(size=(q, 2))
-        if neurons == "quantiles":  # the same every time, evenly through the law: far better than random
+        if (
+            neurons == "quantiles"
+        ):  # the same every time, evenly through the law: far better than random
             W = np.stack([special.ndtri((np.arange(q) + 0.5) / q), np.zeros(q)], 1)
         return Network(f"{q} neurons", particles.mean_network, (np.ones(q), W), (2,))
 
-    return Family(f"{neurons} neurons", member, particles.GAUSSIAN, [width >> k for k in (6, 4, 2, 0)])
+    return Family(
+        f"{neurons} neurons", member, particles.GAUSSIAN, [width >> k for k in (6, 4, 2, 0)]
+    )
 
 
 def is_deterministic(subject: Family) -> bool:
@@ -60,7 +66,9 @@ def is_deterministic(subject: Family) -> bool:
 )
 def independent_neurons(subject: Family | Network) -> Finding:
     if isinstance(subject, Network):
-        return Finding.proved("neurons are drawn here, from those of the layer with equal chances", "so drawn")
+        return Finding.proved(
+            "neurons are drawn here, from those of the layer with equal chances", "so drawn"
+        )
     if is_deterministic(subject):
         return Finding.failed("two layers with different seeds have the same neurons")
     return Finding.sampled("layers differ from seed to seed")
@@ -80,7 +88,11 @@ def hidden_layer(subject: Family | Network) -> Finding:
             f"one neuron contributes {limit.mean:.6g} in the mean, with variance {limit.variance:.6g}"
         )
     few = subject.description is None or len(subject.description.layers) < 2
-    return Finding.failed("none is known") if few else read_off_layers(subject, "known layers", "counted")
+    return (
+        Finding.failed("none is known")
+        if few
+        else read_off_layers(subject, "known layers", "counted")
+    )
 
 
 def errors_of(subject: Family | Network, draws: int, rng: np.random.Generator) -> particles.Errors:
@@ -115,8 +127,12 @@ def mean_field_limit(
     subject: Family | Network,
     rng: np.random.Generator,
     *,
-    draws: Annotated[int, Knob(64, 2000, "random layers at each width", "N", log=True, most=10_000)] = 400,
-    steps: Annotated[int, Knob(1, 500, "steps of the particle flow", "K", log=True, most=5000)] = 150,
+    draws: Annotated[
+        int, Knob(64, 2000, "random layers at each width", "N", log=True, most=10_000)
+    ] = 400,
+    steps: Annotated[
+        int, Knob(1, 500, "steps of the particle flow", "K", log=True, most=5000)
+    ] = 150,
 ) -> Evidence:
     r"""For independent neurons $(\mu_k,w_k)\sim\rho$, $f_q=\frac1q\sum_k\mu_k\sigma(\langle w_k,x\rangle)$ tends to
     $f_\rho=\int\mu\,\sigma(\langle w,x\rangle)\,d\rho$ with $\mathbb E|f_q-f_\rho|^2=\mathrm{Var}_\rho/q$. Training
@@ -150,7 +166,9 @@ def _claims_about_layer(errors: particles.Errors) -> tuple[Claim, ...]:
         claims.append(Identity(what, errors.scaled_square(i), law, _evaluate_again(errors, i)))
     if errors.random:
         centre = Enclosure.equal(errors.moments.mean)
-        narrowest = mean(errors.values[0], variance=errors.moments.variance / float(errors.widths[0]))
+        narrowest = mean(
+            errors.values[0], variance=errors.moments.variance / float(errors.widths[0])
+        )
         claims.append(Identity("mean of f_q", narrowest, centre, atol=1e-12))
     return (*claims, *observed_order("|f_q − f_ρ|", 0.5, *errors.parts(), sharp=True, slack=0.2))
 
@@ -162,13 +180,19 @@ def _evaluate_again(errors: particles.Errors, i: int) -> Witness | None:
     off = errors.enclosed[i] - errors.moments.mean
     square = off * off * float(errors.widths[i])
     variance = Enclosure.exact(errors.moments.variance)
-    return Witness({"q": float(errors.widths[i])}, square, variance, "the network in intervals rounded outward")
+    return Witness(
+        {"q": float(errors.widths[i])}, square, variance, "the network in intervals rounded outward"
+    )
 
 
 def _draw_errors(errors: particles.Errors) -> Curves:
-    law = Series("√(Var/q)", errors.widths, np.sqrt(errors.moments.variance / errors.widths), "reference")
+    law = Series(
+        "√(Var/q)", errors.widths, np.sqrt(errors.moments.variance / errors.widths), "reference"
+    )
     seen = Series("networks drawn", *errors.parts(), "measured", "points")
-    return Curves("error against width", Axis("neurons q", "log"), Axis("|f_q − f_ρ|", "log"), (law, seen))
+    return Curves(
+        "error against width", Axis("neurons q", "log"), Axis("|f_q − f_ρ|", "log"), (law, seen)
+    )
 
 
 def _training_and_depth(rng: np.random.Generator, steps: int) -> Examples:
@@ -205,4 +229,6 @@ def _draw_cloud(flow: particles.Flow) -> Points:
     r"""Where the neurons are, $|\mu|w$ in the plane, before and after."""
     places = np.concatenate([np.abs(p[:, :1]) * p[:, 1:3] for p in (flow.start, flow.end)])
     groups = ("before",) * len(flow.start) + ("after",) * len(flow.end)
-    return Points("neurons as particles", Axis("|μ| w₁"), Axis("|μ| w₂"), places[:, 0], places[:, 1], groups)
+    return Points(
+        "neurons as particles", Axis("|μ| w₁"), Axis("|μ| w₂"), places[:, 0], places[:, 1], groups
+    )

@@ -53,7 +53,9 @@ def contributions(description: Description, X: np.ndarray) -> np.ndarray:
     """
     h = np.asarray(X, np.float64)
     for layer in description.layers[:-1]:
-        h = np.asarray(activation(layer.activation).function(jnp.asarray(h @ layer.weight.T + layer.bias)))
+        h = np.asarray(
+            activation(layer.activation).function(jnp.asarray(h @ layer.weight.T + layer.bias))
+        )
     return h * description.layers[-1].weight[0] * h.shape[-1]
 
 
@@ -75,20 +77,28 @@ class Errors:
 
     def parts(self, groups: int = GROUPS) -> tuple[np.ndarray, np.ndarray]:
         """Root mean squares of groups of draws at each width."""
-        split = [np.array_split((v - self.moments.mean) ** 2, min(groups, len(v))) for v in self.values]
+        split = [
+            np.array_split((v - self.moments.mean) ** 2, min(groups, len(v))) for v in self.values
+        ]
         roots = [[sqrt(float(part.mean())) for part in parts] for parts in split]
         return np.repeat(self.widths, [len(row) for row in roots]), np.concatenate(roots)
 
 
-def errors_at(at: np.ndarray, widths: Sequence[int], nets: Sequence[Sequence[Any]], law: Moments) -> Errors:
+def errors_at(
+    at: np.ndarray, widths: Sequence[int], nets: Sequence[Sequence[Any]], law: Moments
+) -> Errors:
     """Networks `(μ, W)` of each width at one input; where there is one a width, they are not random."""
-    values = [np.array([float((mu * np.maximum(W @ at, 0)).mean()) for mu, W in drawn]) for drawn in nets]
+    values = [
+        np.array([float((mu * np.maximum(W @ at, 0)).mean()) for mu, W in drawn]) for drawn in nets
+    ]
     random = len(nets[0]) > 1
     enclosed = () if random else tuple(enclose_number(mean_network, drawn[0], at) for drawn in nets)
     return Errors(np.array(widths, float), values, law, random, enclosed)
 
 
-def resample(atoms: np.ndarray, widths: Sequence[int], draws: int, rng: np.random.Generator) -> Errors:
+def resample(
+    atoms: np.ndarray, widths: Sequence[int], draws: int, rng: np.random.Generator
+) -> Errors:
     """Networks of fewer or more neurons, each drawn from the `atoms` of a layer at one input (the bootstrap)."""
     values = [atoms[rng.integers(len(atoms), size=(draws, q))].mean(1) for q in widths]
     return Errors(np.array(widths, float), values, Moments(float(atoms.mean()), float(atoms.var())))
@@ -121,7 +131,9 @@ def follow(particles: np.ndarray, X: np.ndarray, y: np.ndarray, steps: int, step
     found = []
     value, velocity = energy(particles, X, y)
     small = 1e-6
-    rate = (energy(start + small * velocity, X, y)[0] - energy(start - small * velocity, X, y)[0]) / (2 * small)
+    rate = (
+        energy(start + small * velocity, X, y)[0] - energy(start - small * velocity, X, y)[0]
+    ) / (2 * small)
     dissipation = float((velocity**2).sum(1).mean())
     for _ in range(steps):
         found.append(value)
@@ -151,7 +163,10 @@ class TwoLimits:
 
 def two_limits(rng: np.random.Generator, draws: int) -> TwoLimits:
     """So many random layers at each width."""
-    rates = {q: np.array([(np.maximum(rng.normal(size=q), 0) ** 2).mean() for _ in range(draws)]) for q in WIDTHS}
+    rates = {
+        q: np.array([(np.maximum(rng.normal(size=q), 0) ** 2).mean() for _ in range(draws)])
+        for q in WIDTHS
+    }
     parts = [np.array_split((np.exp(rates[q]) - exp(0.5)) ** 2, GROUPS) for q in WIDTHS]
     wide = [sqrt(float(part.mean())) for row in parts for part in row]
     one = rates[WIDTHS[-1]][0]

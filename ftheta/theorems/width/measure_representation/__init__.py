@@ -39,14 +39,24 @@ from .variation import Variation, bending, least_mass, lightest, measure_variati
 def functions(
     rng: np.random.Generator,
     *,
-    name: Annotated[str, Knob(says="the function", symbol="f", choices=("Gaussian", "hat"))] = "Gaussian",
-    radius: Annotated[float, Knob(0.5, 8, "radius of the ball", "r", log=True, least=0.1, most=20)] = 8.0,
+    name: Annotated[
+        str, Knob(says="the function", symbol="f", choices=("Gaussian", "hat"))
+    ] = "Gaussian",
+    radius: Annotated[
+        float, Knob(0.5, 8, "radius of the ball", "r", log=True, least=0.1, most=20)
+    ] = 8.0,
 ) -> Target:
     if name == "hat":  # with a spectrum that is not its own: it has none of finite first moment
         claimed = Spectrum(Spectrum.gaussian(1).sample, Enclosure.equal(0.5))
         tent = lambda x: jnp.maximum(1 - jnp.abs(x), 0.0)
         return Target("hat, C_f claimed to be 1/2", tent, (-radius,), (radius,), spectrum=claimed)
-    return Target("Gaussian", lambda x: jnp.exp(-x * x / 2), (-radius,), (radius,), spectrum=Spectrum.gaussian(1))
+    return Target(
+        "Gaussian",
+        lambda x: jnp.exp(-x * x / 2),
+        (-radius,),
+        (radius,),
+        spectrum=Spectrum.gaussian(1),
+    )
 
 
 @hypothesis(
@@ -90,8 +100,12 @@ def measure_representation(
     subject: Target | Network,
     rng: np.random.Generator,
     *,
-    draws: Annotated[int, Knob(1000, 50_000, "neurons drawn", "N", log=True, most=200_000)] = 20_000,
-    cut: Annotated[float, Knob(1, 1000, "where the hat's integral stops", "Λ", log=True, most=1e4)] = 100.0,
+    draws: Annotated[
+        int, Knob(1000, 50_000, "neurons drawn", "N", log=True, most=200_000)
+    ] = 20_000,
+    cut: Annotated[
+        float, Knob(1, 1000, "where the hat's integral stops", "Λ", log=True, most=1e4)
+    ] = 100.0,
 ) -> Evidence:
     r"""If $C_f=\int|\omega||\hat f|\,d\omega<\infty$, then on $|x-x_0|\le r$ there is a probability $\rho$
     on neurons with
@@ -101,8 +115,13 @@ def measure_representation(
     $\inf_\rho\int|\mu|(\|w\|+|b|)\,d\rho$; on the line
     $\inf_\rho\int|\mu||w|\,d\rho=\max\{\int|f''|,|f'(-\infty)+f'(\infty)|\}$ for ReLUs, 4 for the hat."""
     bend = Enclosure.exact(bending(HAT))
-    found = _weigh_network(subject) if isinstance(subject, Network) else _draw_neurons(subject, rng, draws)
-    has_norms = isinstance(subject, Target) and bool(found.charts)  # where those of the hat are drawn beside its own
+    found = (
+        _weigh_network(subject)
+        if isinstance(subject, Network)
+        else _draw_neurons(subject, rng, draws)
+    )
+    # where those of the hat are drawn beside its own
+    has_norms = isinstance(subject, Target) and bool(found.charts)
     return replace(
         found,
         examples=partial(_hat, cut, has_norms),
@@ -118,7 +137,11 @@ def _weigh_network(net: Network) -> Evidence:
     return Evidence(
         claims=claims_about_network(found, hidden_layers=len(description.layers) - 1),
         charts=() if found.function is None else (_draw_measure(found.function),),
-        numbers={"variation norm": found.least, "mass of the neurons": found.given, "kinks": found.kinks},
+        numbers={
+            "variation norm": found.least,
+            "mass of the neurons": found.given,
+            "kinks": found.kinks,
+        },
         summary=f"variation norm {found.least.middle:.6g}, its neurons weigh {found.given.middle:.6g}{kinks}",
     )
 
@@ -161,8 +184,14 @@ def _draw_neurons(f: Target, rng: np.random.Generator, draws: int) -> Evidence:
     drawn = mean(values, within=(-largest, largest))
     return Evidence(
         claims=(
-            AtMost("largest |f − f(x₀)| / (C_f |x − x₀|)", ratio, Enclosure.exact(1), witness=worst),
-            Identity("f − f(x₀) = mean of the neurons", drawn, Enclosure.equal(float(problem.wanted[far]))),
+            AtMost(
+                "largest |f − f(x₀)| / (C_f |x − x₀|)", ratio, Enclosure.exact(1), witness=worst
+            ),
+            Identity(
+                "f − f(x₀) = mean of the neurons",
+                drawn,
+                Enclosure.equal(float(problem.wanted[far])),
+            ),
             AtMost("∫|μ| dρ ≤ 2rC_f", mass, most),
         ),
         charts=(_draw_norms(spectrum, f.name),) if spectrum is not None and spectrum.quiet else (),
@@ -197,7 +226,12 @@ def claims_about_hat(cut: float) -> tuple[Claim, ...]:
         *claims_on_line("hat", HAT),
         AtMost("0 < jump of the slope: no extension is C¹", exact(1), exact(jump)),
         Identity("hat up to Λ: closed form and integral", spectral, hat_norm_by_integral(cut)),
-        Identity("hat: growth in the decade after Λ", growth, Enclosure.equal(2 / pi * log(10)), atol=2 / cut),
+        Identity(
+            "hat: growth in the decade after Λ",
+            growth,
+            Enclosure.equal(2 / pi * log(10)),
+            atol=2 / cut,
+        ),
     )
 
 
@@ -214,7 +248,12 @@ def _draw_norms(found: Spectral | None, name: str) -> Curves:
     if found is not None:
         reached = np.geomspace(min(1.0, found.cut / 10), found.cut, 60)
         series.append(Series(name, reached, [found.up_to(float(c)) for c in reached], "other"))
-    return Curves("truncated spectral norm", Axis("frequency Λ", "log"), Axis("∫|ω||f̂| up to Λ"), tuple(series))
+    return Curves(
+        "truncated spectral norm",
+        Axis("frequency Λ", "log"),
+        Axis("∫|ω||f̂| up to Λ"),
+        tuple(series),
+    )
 
 
 def _draw_measure(f: PiecewiseAffine) -> Curves:
@@ -226,5 +265,8 @@ def _draw_measure(f: PiecewiseAffine) -> Curves:
     for a, _, t in lightest(f).neurons[:200]:
         x += [float(t), float(t), np.inf]
         y += [0.0, float(a), np.inf]
-    series = (Series("f", *f.corners(kinks[0] - room, kinks[-1] + room), "measured"), Series("mass a", x, y, "other"))
+    series = (
+        Series("f", *f.corners(kinks[0] - room, kinks[-1] + room), "measured"),
+        Series("mass a", x, y, "other"),
+    )
     return Curves("the function and its neurons", Axis("x"), Axis("value, mass"), series)

@@ -48,7 +48,9 @@ class Atoms:
 
     def function(self) -> PiecewiseAffine:
         """The sum of its neurons."""
-        return combination([(a, relu(affine(sign, -sign * t))) for a, sign, t in self.neurons], self.constant)
+        return combination(
+            [(a, relu(affine(sign, -sign * t))) for a, sign, t in self.neurons], self.constant
+        )
 
 
 def bending(f: PiecewiseAffine) -> Fraction:
@@ -73,7 +75,8 @@ def lightest(f: PiecewiseAffine) -> Atoms:
             wanted -= turned
         neurons += [(jump - turned, 1, t), (turned, -1, t)]
     at = f.kinks[0] if f.kinks else Fraction(0)
-    neurons += [(-wanted, 1, at), (wanted, -1, at)]  # −wanted·(x − at), what is left of the linear term
+    # −wanted·(x − at), what is left of the linear term
+    neurons += [(-wanted, 1, at), (wanted, -1, at)]
     found = Atoms(Fraction(0), tuple(n for n in neurons if n[0]))
     return Atoms(f(at) - found.function()(at), found.neurons)
 
@@ -90,7 +93,9 @@ def unreadable(description: Description | None) -> str:
     if len(widths) == 3 and (widths[0] > 1 or widths[1] <= MOST_NEURONS):
         return ""
     if widths[0] > 1:
-        return f"{len(widths) - 2} hidden layers on {widths[0]} inputs: no measure of neurons is known"
+        return (
+            f"{len(widths) - 2} hidden layers on {widths[0]} inputs: no measure of neurons is known"
+        )
     many = sum(layer.weight.size for layer in description.layers[1:])
     return "" if many <= MOST_WEIGHTS else f"{many:,} weights, too many for rationals"
 
@@ -98,7 +103,9 @@ def unreadable(description: Description | None) -> str:
 def first_output(description: Description) -> Description:
     """The network with its first output alone."""
     last = description.layers[-1]
-    return Description((*description.layers[:-1], Dense(last.weight[:1], last.bias[:1], last.activation)))
+    return Description(
+        (*description.layers[:-1], Dense(last.weight[:1], last.bias[:1], last.activation))
+    )
 
 
 def creases(description: Description) -> tuple[float, float]:

@@ -33,13 +33,24 @@ from ftheta.subjects.layers import read_off_layers
 from ftheta.theorems.orders import observed_order
 
 from . import tangent
-from .relu import WideLimit, gaussian_p_value, he_network, he_params, kernel_flow, rescale, sign_params, two_layer
+from .relu import (
+    WideLimit,
+    gaussian_p_value,
+    he_network,
+    he_params,
+    kernel_flow,
+    rescale,
+    sign_params,
+    two_layer,
+)
 
 
 def random_networks(
     rng: np.random.Generator,
     *,
-    weights: Annotated[str, Knob(says="law of the weights", symbol="w", choices=("gaussian", "signs"))] = "gaussian",
+    weights: Annotated[
+        str, Knob(says="law of the weights", symbol="w", choices=("gaussian", "signs"))
+    ] = "gaussian",
     layers: Annotated[int, Knob(1, 4, "number of hidden layers", "L")] = 1,
     width: Annotated[int, Knob(128, 1024, "width of the widest network", "m", log=True)] = 1024,
 ) -> Family:
@@ -73,10 +84,18 @@ def limit_known(subject: Family | Network) -> Finding:
     name="independent Gaussian weights",
 )
 def gaussian_weights(subject: Family | Network) -> Finding:
-    net = subject.member(subject.scales[-1], np.random.default_rng(0)) if isinstance(subject, Family) else subject
+    net = (
+        subject.member(subject.scales[-1], np.random.default_rng(0))
+        if isinstance(subject, Family)
+        else subject
+    )
     p, where = gaussian_p_value(net.params)
-    note = f"p-value {p:.2g} of the hypothesis of Gaussian weights ({where}); required: at least 1e-06"
-    return (Finding.sampled if p >= 1e-6 else Finding.failed)(note, Enclosure.measured(p, samples=net.parameters))
+    note = (
+        f"p-value {p:.2g} of the hypothesis of Gaussian weights ({where}); required: at least 1e-06"
+    )
+    return (Finding.sampled if p >= 1e-6 else Finding.failed)(
+        note, Enclosure.measured(p, samples=net.parameters)
+    )
 
 
 @theorem(
@@ -101,7 +120,9 @@ def ntk_kernel(
     rng: np.random.Generator,
     *,
     angle: Annotated[float, Knob(0, 180, "angle between the two inputs, in degrees", "φ")] = 60.0,
-    draws: Annotated[int, Knob(16, 512, "random networks at each width", "N", log=True, most=4096)] = 192,
+    draws: Annotated[
+        int, Knob(16, 512, "random networks at each width", "N", log=True, most=4096)
+    ] = 192,
     time: Annotated[float, Knob(0, 10, "training time of the linearised network", "t")] = 1.0,
 ) -> Evidence:
     r"""$L$ ReLU layers of width $m$, scaled by $\sqrt{2/m}$, with standard Gaussian weights have on unit inputs the
@@ -112,9 +133,15 @@ def ntk_kernel(
     Training $\alpha(f_\theta-f_{\theta_0})$ moves $\theta$ by $O(1/\alpha)$ and tends to its linearisation."""
     if isinstance(subject, Network):
         rows = tangent.affordable(subject.parameters, 64)
-        X = rng.normal(size=(rows, *subject.input_shape)) if subject.data is None else subject.data.x[:rows]
+        X = (
+            rng.normal(size=(rows, *subject.input_shape))
+            if subject.data is None
+            else subject.data.x[:rows]
+        )
         return evidence_of_network(subject.apply, subject.params, X, subject.description)
-    found = tangent.measure_kernels(subject.member, subject.scales, subject.limit, np.deg2rad(angle), draws, rng)
+    found = tangent.measure_kernels(
+        subject.member, subject.scales, subject.limit, np.deg2rad(angle), draws, rng
+    )
     lazy = lazy_training(subject.member(subject.scales[0], rng), found.X, found.y)
     lowest = eigenvalue_range(found.ntk[2:, 2:])[0]
     trained, formula = (Enclosure.equal(f) for f in found.train_linearised(time))
@@ -124,7 +151,9 @@ def ntk_kernel(
             *claims_about_mean(found),
             AtMost("−λ_min of Θ", -lowest, Enclosure.exact(0), atol=1e-12),
             Identity("f_t of linearised training", trained, formula, rtol=1e-7, atol=1e-9),
-            *observed_order("fluctuation of Θ̂ around Θ", 0.5, *found.fluctuations(), sharp=True, slack=0.2),
+            *observed_order(
+                "fluctuation of Θ̂ around Θ", 0.5, *found.fluctuations(), sharp=True, slack=0.2
+            ),
             *observed_order("movement of Θ̂ in training", 0.5, *found.movements(), slack=0.2),
             *_claims_about_lazy_training(lazy),
         ),
@@ -136,11 +165,15 @@ def ntk_kernel(
     )
 
 
-def evidence_of_network(apply: tangent.Apply, params: Any, X: np.ndarray, description: Description | None) -> Evidence:
+def evidence_of_network(
+    apply: tangent.Apply, params: Any, X: np.ndarray, description: Description | None
+) -> Evidence:
     """The spectrum of one network's kernel on the rows of `X` and, where the limit is known, the distance to it."""
     values = np.linalg.eigvalsh(tangent.empirical_ntk(apply, params, X))[::-1]
     far = np.inf if description is None else tangent.distance_to_limit(description, X)
-    width = 1.0 if description is None or not np.isfinite(far) else float(min(description.widths[1:-1]))
+    width = (
+        1.0 if description is None or not np.isfinite(far) else float(min(description.widths[1:-1]))
+    )
     within = min(0.5, 5 / width**0.5)
     spectrum = draw_curves(
         "spectrum of the tangent kernel",
@@ -152,9 +185,15 @@ def evidence_of_network(apply: tangent.Apply, params: Any, X: np.ndarray, descri
     )
     what = "‖Θ̂ − Θ‖ / ‖Θ‖ on these inputs"
     return Evidence(
-        claims=(Converges(what, Enclosure.exact(0), (Enclosure.equal(far),), (width,), within=within),),
+        claims=(
+            Converges(what, Enclosure.exact(0), (Enclosure.equal(far),), (width,), within=within),
+        ),
         charts=(spectrum,),
-        numbers={"largest eigenvalue": values[0], "smallest eigenvalue": values[-1], "distance to the limit": far},
+        numbers={
+            "largest eigenvalue": values[0],
+            "smallest eigenvalue": values[-1],
+            "distance to the limit": far,
+        },
         summary=f"on {len(X)} inputs the eigenvalues of the tangent kernel lie in [{values[-1]:.4g}, {values[0]:.4g}]",
     )
 
@@ -169,7 +208,9 @@ def claims_about_mean(found: tangent.Kernels) -> tuple[Claim, ...]:
     what = "mean of Θ̂(x, x′)"
     if found.layers == 1:
         return Identity(what, found.mean(0, 1), limit, _evaluate_again(found), atol=1e-9), own
-    means = tuple(Enclosure.measured(float(K[:, 0, 1].mean()), samples=len(K)) for K in found.kernels)
+    means = tuple(
+        Enclosure.measured(float(K[:, 0, 1].mean()), samples=len(K)) for K in found.kernels
+    )
     return Converges(what, limit, means, tuple(found.widths), within=0.1 * (found.layers + 1)), own
 
 
@@ -189,7 +230,9 @@ def _evaluate_again(found: tangent.Kernels) -> Witness | None:
     angle = cosine.acos()
     limit = (angle.sin() + 2 * (arb.pi() - angle) * cosine) / arb.pi()
     left = Enclosure.around(float(kernel[0, 1]), float(rounding))
-    return Witness({"width": float(found.widths[-1])}, left, Enclosure.ball(limit), "the limit in balls")
+    return Witness(
+        {"width": float(found.widths[-1])}, left, Enclosure.ball(limit), "the limit in balls"
+    )
 
 
 def _dot(a: Sequence[arb], b: Sequence[arb]) -> arb:
@@ -201,7 +244,9 @@ def _claims_about_lazy_training(lazy: Lazy) -> tuple[Claim, ...]:
     moved = observed_order("movement of θ with the scale α", 1.0, lazy.scales, lazy.moved)
     apart = tuple(Enclosure.equal(float(far)) for far in lazy.apart)
     what = "distance of lazy to linearised outputs"
-    return *moved, Converges(what, Enclosure.exact(0), apart, tuple(lazy.scales.tolist()), within=0.05)
+    return *moved, Converges(
+        what, Enclosure.exact(0), apart, tuple(lazy.scales.tolist()), within=0.05
+    )
 
 
 def _examples(layers: int, x: np.ndarray, angle: float, time: float) -> Examples:
@@ -256,4 +301,6 @@ def _draw_lazy_training(lazy: Lazy) -> Curves:
         Series("movement of θ", lazy.scales, lazy.moved, "measured", "points"),
         Series("outputs to linearised ones", lazy.scales, lazy.apart, "other", "points"),
     )
-    return Curves("lazy training", Axis("output scale α", "log"), Axis("relative distance", "log"), series)
+    return Curves(
+        "lazy training", Axis("output scale α", "log"), Axis("relative distance", "log"), series
+    )

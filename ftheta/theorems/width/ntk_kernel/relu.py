@@ -82,7 +82,9 @@ def he_network(params: Sequence[Any], x: Any) -> Any:
 
 def he_params(rng: np.random.Generator, inputs: int, width: int, layers: int) -> list[np.ndarray]:
     """Independent standard Gaussian weights for `he_network`."""
-    return [rng.normal(size=(width, width if k else inputs)) for k in range(layers)] + [rng.normal(size=width)]
+    return [rng.normal(size=(width, width if k else inputs)) for k in range(layers)] + [
+        rng.normal(size=width)
+    ]
 
 
 def sign_params(width: int, layers: int) -> list[np.ndarray]:
@@ -92,17 +94,24 @@ def sign_params(width: int, layers: int) -> list[np.ndarray]:
     those of standard Gaussians.
     """
     row = np.arange(width)[:, None]
-    matrices = [1.0 - 2.0 * (row >> np.minimum(np.arange(width if k else 2), 62) & 1) for k in range(layers)]
+    matrices = [
+        1.0 - 2.0 * (row >> np.minimum(np.arange(width if k else 2), 62) & 1) for k in range(layers)
+    ]
     return [*matrices, 1.0 - 2.0 * (row[:, 0] & 1)]
 
 
-def rescale(description: Description) -> tuple[Callable[[Any, Any], Any], list[np.ndarray], WideLimit] | None:
+def rescale(
+    description: Description,
+) -> tuple[Callable[[Any, Any], Any], list[np.ndarray], WideLimit] | None:
     """A fully connected ReLU network without biases in the tangent-kernel parametrisation; None for any other.
 
     Returned are the function that multiplies each standard deviation back, the weights divided by it, and the limit.
     """
     layers = description.layers
-    plain = all(layer.activation == "relu" for layer in layers[:-1]) and layers[-1].activation == "identity"
+    plain = (
+        all(layer.activation == "relu" for layer in layers[:-1])
+        and layers[-1].activation == "identity"
+    )
     if len(layers) < 2 or not plain or any(layer.bias.any() for layer in layers):
         return None
     sizes = [sqrt(float(np.mean(layer.weight**2))) for layer in layers]
@@ -115,7 +124,11 @@ def rescale(description: Description) -> tuple[Callable[[Any, Any], Any], list[n
         return sizes[-1] * (params[-1] @ x)
 
     gains = tuple(size**2 * layer.weight.shape[1] / 2 for size, layer in zip(sizes[1:], layers[1:]))
-    return apply, [layer.weight / size for layer, size in zip(layers, sizes)], WideLimit(gains, sizes[0] ** 2)
+    return (
+        apply,
+        [layer.weight / size for layer, size in zip(layers, sizes)],
+        WideLimit(gains, sizes[0] ** 2),
+    )
 
 
 def gaussian_p_value(weights: Any) -> tuple[float, str]:
@@ -139,7 +152,10 @@ def gaussian_p_value(weights: Any) -> tuple[float, str]:
         gap = float(max((steps[1:] - cdf).max(), (cdf - steps[:-1]).max()))
         found.append((float(special.kolmogorov(gap * sqrt(z.size))), f"distribution of array {i}"))
         if array.ndim == 2:
-            excess = max(0.0, _largest_singular_value(array / size) - sqrt(array.shape[0]) - sqrt(array.shape[1]))
+            excess = max(
+                0.0,
+                _largest_singular_value(array / size) - sqrt(array.shape[0]) - sqrt(array.shape[1]),
+            )
             found.append((float(np.exp(-(excess**2) / 2)), f"largest singular value of array {i}"))
     p, where = min(found)
     return min(1.0, p * len(found)), where

@@ -71,7 +71,9 @@ def train_linear_model(J: np.ndarray, y: np.ndarray, t: float) -> np.ndarray:
 def tangent_features(apply: Apply, params: Any, X: np.ndarray) -> np.ndarray:
     r"""The rows $\partial_\theta f(x_i)$ of a network with one output, flattened."""
     rows = jax.vmap(jax.grad(lambda p, x: jnp.sum(apply(p, x))), (None, 0))(params, X)
-    return np.concatenate([np.asarray(leaf).reshape(len(X), -1) for leaf in jax.tree.leaves(rows)], axis=1)
+    return np.concatenate(
+        [np.asarray(leaf).reshape(len(X), -1) for leaf in jax.tree.leaves(rows)], axis=1
+    )
 
 
 @partial(jax.jit, static_argnums=(0, 4))
@@ -81,7 +83,9 @@ def _descend(apply, params, X, y, steps, rate):
     return jax.lax.scan(step, params, length=steps)[0]
 
 
-def kernel_drift(apply: Apply, params: Any, X: np.ndarray, y: np.ndarray, steps: int = 100) -> float:
+def kernel_drift(
+    apply: Apply, params: Any, X: np.ndarray, y: np.ndarray, steps: int = 100
+) -> float:
     r"""$\|\hat\Theta_k-\hat\Theta_0\|/\|\hat\Theta_0\|$ after $k$ `steps` of descent on $\frac12\sum(f(x_i)-y_i)^2$.
 
     The step size is half the largest stable one, $1/\lambda_{\max}(\hat\Theta_0)$.
@@ -136,12 +140,17 @@ class Kernels:
 
     def fluctuations(self, groups: int = 8) -> tuple[np.ndarray, np.ndarray]:
         """Root mean square distances to the limit, one for each of several groups of draws at each width."""
-        parts = [[np.sqrt(np.mean((part - self.ntk) ** 2)) for part in np.array_split(K, groups)] for K in self.kernels]
+        parts = [
+            [np.sqrt(np.mean((part - self.ntk) ** 2)) for part in np.array_split(K, groups)]
+            for K in self.kernels
+        ]
         return np.repeat(self.widths, groups), np.ravel(parts)
 
     def movements(self) -> tuple[np.ndarray, np.ndarray]:
         """Relative movements of the kernel in training, one for each network that was trained."""
-        return np.repeat(self.widths, [len(drift) for drift in self.drifts]), np.concatenate(self.drifts)
+        return np.repeat(self.widths, [len(drift) for drift in self.drifts]), np.concatenate(
+            self.drifts
+        )
 
     def train_linearised(self, time: float) -> tuple[float, float]:
         """An output of the linearised network trained for that time and the kernel flow's, where they differ most."""
@@ -181,4 +190,6 @@ def measure_kernels(
         few = nets[: affordable(20 * size, 8)]
         drifts.append(np.array([kernel_drift(net.apply, net.params, X, y) for net in few]))
     features = tangent_features(narrow.apply, narrow.params, X)
-    return Kernels(X, y, limit.kernels(X)[1], np.array(widths, float), kernels, drifts, features, limit, random)
+    return Kernels(
+        X, y, limit.kernels(X)[1], np.array(widths, float), kernels, drifts, features, limit, random
+    )

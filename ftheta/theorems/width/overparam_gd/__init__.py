@@ -29,9 +29,13 @@ def unit_circle(
     rng: np.random.Generator,
     *,
     inputs: Annotated[int, Knob(2, 8, "number of inputs", "n", most=ROWS)] = 4,
-    repeated: Annotated[bool, Knob(says="the first input twice, with two labels", symbol="x₁ = x₂")] = False,
+    repeated: Annotated[
+        bool, Knob(says="the first input twice, with two labels", symbol="x₁ = x₂")
+    ] = False,
 ) -> Dataset:
-    angles = (3 - 5**0.5) * np.pi * np.arange(inputs) + rng.random()  # the golden angle: never opposite
+    angles = (3 - 5**0.5) * np.pi * np.arange(
+        inputs
+    ) + rng.random()  # the golden angle: never opposite
     X = np.stack([np.cos(angles), np.sin(angles)], 1)
     y = np.where(np.arange(inputs) % 2, -1.0, 1.0)
     X[1] = X[0] if repeated else X[1]
@@ -41,13 +45,19 @@ def unit_circle(
 def rows_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     """The first rows, each divided by its norm, and one number per row, at most 1 in size."""
     X = data.x[:ROWS].reshape(min(len(data), ROWS), -1).astype(float)
-    y = np.zeros(len(X)) if data.y is None else data.y[:ROWS].reshape(len(X), -1)[:, 0].astype(float)
+    y = (
+        np.zeros(len(X))
+        if data.y is None
+        else data.y[:ROWS].reshape(len(X), -1)[:, 0].astype(float)
+    )
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     size = np.abs(y).max()
     return X / np.where(norms > 0, norms, 1.0), y / (size if size > 0 else 1.0)
 
 
-@hypothesis("no two inputs are parallel, none is 0", remedy="remove repeated, opposite and zero rows")
+@hypothesis(
+    "no two inputs are parallel, none is 0", remedy="remove repeated, opposite and zero rows"
+)
 def separate_inputs(data: Dataset) -> Finding:
     X = rows_of(data)[0]
     cosine = float(np.abs(X @ X.T * (1 - np.eye(len(X)))).max())
@@ -56,7 +66,10 @@ def separate_inputs(data: Dataset) -> Finding:
     return Finding.decide(holds, note, "all pairs in float64", Enclosure.equal(cosine))
 
 
-@hypothesis(r"$m=\Omega(n^6/(\lambda_0^4\delta^3))$", remedy="take a wider network; the constant in Ω is not known")
+@hypothesis(
+    r"$m=\Omega(n^6/(\lambda_0^4\delta^3))$",
+    remedy="take a wider network; the constant in Ω is not known",
+)
 def wide_enough(data: Dataset, *, width: int, delta: float) -> Finding:
     X = rows_of(data)[0]
     asked = len(X) ** 6 / (max(smallest_eigenvalue(X), 1e-12) ** 4 * delta**3)
@@ -70,7 +83,9 @@ def wide_enough(data: Dataset, *, width: int, delta: float) -> Finding:
     gist="If no two inputs are parallel and the network is wide enough, gradient descent fits every training set at a "
     "linear rate while the weights hardly move: over-parametrised networks reach zero training loss.",
     see_also=("ntk-kernel", "chizat-bach", "gd-strongly-convex", "pl-inequality"),
-    same_for_all={"largest ‖u_k − y‖²": "a maximum over steps that is attained at the start, where the quotient is 1"},
+    same_for_all={
+        "largest ‖u_k − y‖²": "a maximum over steps that is attained at the start, where the quotient is 1"
+    },
     sources=("murari-slides", "du2019", "du2019deep", "allenzhu2019"),
     assumes=(separate_inputs, wide_enough),
     on=unit_circle,
@@ -86,8 +101,12 @@ def overparam_gd(
     data: Dataset,
     rng: np.random.Generator,
     *,
-    width: Annotated[int, Knob(64, 4096, "number of neurons", "m", log=True, least=1, most=65536)] = 1024,
-    steps: Annotated[int, Knob(10, 1000, "steps of gradient descent", "K", log=True, most=5000)] = 300,
+    width: Annotated[
+        int, Knob(64, 4096, "number of neurons", "m", log=True, least=1, most=65536)
+    ] = 1024,
+    steps: Annotated[
+        int, Knob(10, 1000, "steps of gradient descent", "K", log=True, most=5000)
+    ] = 300,
     draws: Annotated[int, Knob(2, 16, "random networks", "S", most=64)] = 8,
     delta: Annotated[float, Knob(0.01, 0.5, "probability that may fail", "δ", log=True)] = 0.1,
 ) -> Evidence:
@@ -107,7 +126,12 @@ def overparam_gd(
     witness = find_degenerate(X, n * 1e-12) if least < n * 1e-12 else None
     return Evidence(
         claims=(
-            AtMost("n · 10⁻¹² below λ₀", Enclosure.equal(n * 1e-12), Enclosure.equal(least), witness=witness),
+            AtMost(
+                "n · 10⁻¹² below λ₀",
+                Enclosure.equal(n * 1e-12),
+                Enclosure.equal(least),
+                witness=witness,
+            ),
             *_claims_about_best(found),
         ),
         examples=_two_inputs,
@@ -133,7 +157,9 @@ def _claims_about_best(found: Descents) -> tuple[AtMost, ...]:
     allowed = Enclosure.equal(float(found.radius()[best]))
     which = f"the best of {len(found.residuals)} networks"
     return (
-        AtMost(f"largest ‖u_k − y‖² / ((1 − ηλ₀/2)^k ‖u₀ − y‖²), {which}", ratio, Enclosure.exact(1)),
+        AtMost(
+            f"largest ‖u_k − y‖² / ((1 − ηλ₀/2)^k ‖u₀ − y‖²), {which}", ratio, Enclosure.exact(1)
+        ),
         AtMost(f"largest ‖w_r(k) − w_r(0)‖, {which}", moved, allowed),
     )
 
@@ -155,9 +181,19 @@ def _draw_residuals(found: Descents) -> Curves:
     lo, middle, hi = np.quantile(found.residuals / found.residuals[:, :1], (0.0, 0.5, 1.0), axis=0)
     series = (
         Series("guaranteed", k, found.decay[shown], "bound"),
-        Series(f"{len(found.residuals)} networks", k, middle[shown], "measured", "line", lo[shown], hi[shown]),
+        Series(
+            f"{len(found.residuals)} networks",
+            k,
+            middle[shown],
+            "measured",
+            "line",
+            lo[shown],
+            hi[shown],
+        ),
     )
-    return Curves("decay of the residual", Axis("step k"), Axis("‖u_k − y‖² / ‖u₀ − y‖²", "log"), series)
+    return Curves(
+        "decay of the residual", Axis("step k"), Axis("‖u_k − y‖² / ‖u₀ − y‖²", "log"), series
+    )
 
 
 def _draw_movement(found: Descents) -> Curves:
@@ -167,4 +203,6 @@ def _draw_movement(found: Descents) -> Curves:
     far = float(np.median(found.radius()))
     if np.isfinite(far):
         series.insert(0, Series("allowed", k[[0, -1]], [far, far], "bound"))
-    return Curves("movement of the neurons", Axis("step k"), Axis("‖w_r(k) − w_r(0)‖"), tuple(series))
+    return Curves(
+        "movement of the neurons", Axis("step k"), Axis("‖w_r(k) − w_r(0)‖"), tuple(series)
+    )

@@ -41,10 +41,16 @@ def find_degenerate(X: np.ndarray, least: float) -> Witness:
     for i, a in enumerate(rows):
         for j, b in enumerate(rows):
             alike = np.array_equal(X[i], X[j])
-            cosine = arb(1) if alike else (product(a, b) / (product(a, a) * product(b, b)).sqrt()).max(-1).min(1)
+            cosine = (
+                arb(1)
+                if alike
+                else (product(a, b) / (product(a, a) * product(b, b)).sqrt()).max(-1).min(1)
+            )
             total += v[i] * v[j] * cosine * (arb.pi() - cosine.acos()) / (2 * arb.pi())
     quotient = Enclosure.ball(total / product(v, v))
-    return Witness({"inputs": float(len(X))}, Enclosure.exact(least), quotient, "a Rayleigh quotient in balls")
+    return Witness(
+        {"inputs": float(len(X))}, Enclosure.exact(least), quotient, "a Rayleigh quotient in balls"
+    )
 
 
 def at_angle(degrees: float) -> float:
@@ -91,7 +97,13 @@ class Descents:
 
 
 def descend(
-    X: np.ndarray, y: np.ndarray, width: int, step: float, steps: int, draws: int, rng: np.random.Generator
+    X: np.ndarray,
+    y: np.ndarray,
+    width: int,
+    step: float,
+    steps: int,
+    draws: int,
+    rng: np.random.Generator,
 ) -> Descents:
     r"""Gradient descent of `draws` networks with $w_r\sim\mathcal N(0,I)$; inputs `X` of norm 1, `step` $\eta$."""
     start = rng.normal(size=(draws, width, X.shape[1]))
