@@ -11,7 +11,7 @@ from ftheta.logic import FthetaError, Result, Skipped
 from ftheta.running import Assessment, assess, run
 from ftheta.subjects import Network
 
-from .facts.evaluation import raised_by_network
+from .network_errors import raised_by_network
 from .part import Part
 from .plan import Task
 

@@ -71,6 +71,7 @@ def theorem_html(
 
 
 def taught_statement_html(result: Result, lesson: Mapping[str, Any] | None) -> str:
+    """The statement, and where the theorem has a lesson its symbols and its parts."""
     if lesson is None:
         return f'<div class="statement">{statement_html(result.statement)}</div>'
     parts = parts_html(lesson["parts"], lesson["symbols"])
@@ -144,6 +145,7 @@ def printed_claims_html(as_printed: Sequence[Judged]) -> str:
 
 
 def errata_html(result: Result) -> str:
+    """What the sources print wrongly; nothing where they are right."""
     return (
         f'<div class="note"><p><b>Errata in the sources:</b> {statement_html(result.errata)}</p></div>'
         if result.errata
@@ -189,6 +191,7 @@ def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
 
 
 def sources_html(result: Result) -> str:
+    """The sources of the theorem, in one line."""
     told = "; ".join(text(source(key)) for key in result.sources)
     return f'<p class="faint">Sources: {told}.</p>' if told else ""
 

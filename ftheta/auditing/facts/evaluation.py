@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-import jax
 import numpy as np
 
 from ftheta.estimates import binomial_interval
@@ -129,14 +128,6 @@ def refuse_infinite(found: Evaluation) -> None:
         raise SubjectError(
             "There are rows with an output that is not finite.", got=got, remedy=remedy
         )
-
-
-def raised_by_network(error: BaseException) -> str:
-    """What a network raised itself while it ran, in one line: JAX wraps an error of its Python code into another one.
-    Empty where something else went wrong."""
-    lines = str(error).strip().splitlines()
-    own = isinstance(error, jax.errors.JaxRuntimeError) and "callback" in str(error)
-    return lines[-1][:200] if own and lines else ""
 
 
 def flatten(x: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from ftheta.certify.quadratic.search import MOST_PRODUCTS, fits
+from ftheta.certify.quadratic.scope import MOST_PRODUCTS, fits
 from ftheta.certify.questions import round_down, round_up
 from ftheta.certify.traced_programs import MEANING, read_program
 from ftheta.graph.domains.interval import intervals

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ftheta.certify.quadratic.search import QuadraticSearch, takes
+from ftheta.certify.quadratic.scope import takes
+from ftheta.certify.quadratic.search import QuadraticSearch
 from ftheta.certify.questions import Case
 from ftheta.certify.searches import Search
 

@@ -23,8 +23,6 @@ from .guards import Guard, clip_box
 from .multipliers import Found
 from .unfolding import Part, Unfolded, Unfolder
 
-MOST_VARIABLES = 40  # inputs and neurons
-MOST_PRODUCTS = 256
 ATTACK_SHARE = 0.1  # of the time, for counter-examples near the relaxed ones
 
 
@@ -154,14 +152,3 @@ class QuadraticSearch:
             self.net, self.goal, self.inside, start, aims, self.propose, steps=20, end=self.end
         )
         self.attacking += monotonic() - begun
-
-
-def fits(quadratic: QuadraticNetwork) -> bool:
-    """Whether parts have few enough variables."""
-    neurons = sum(int(step.rectified.sum()) for step in quadratic.network.steps)
-    return quadratic.inputs + neurons <= MOST_VARIABLES
-
-
-def takes(case: Case) -> bool:
-    """Whether the rows are about outputs, and the set is a box."""
-    return case.ball is None and not any(row.inputs for rows in case.unsafe for row in rows)
