@@ -138,7 +138,11 @@ def _made_of(graph: Graph, primitives: frozenset[str], calls: frozenset[str]) ->
         if node.primitive in CUSTOM_CALLS:
             known = node.by_jax and node.label in calls
         else:
-            known = node.primitive in primitives and _real_where_it_varies(node, varying)
+            known = (
+                node.primitive in primitives
+                and _real_where_it_varies(node, varying)
+                and not _carries_along(node)
+            )
         if not known:
             return False
     return True
@@ -148,6 +152,11 @@ def _real_where_it_varies(node: Node, varying: set[int]) -> bool:
     """No whole number or truth value depends on the inputs: an index or a choice that does may jump."""
     touched = [slot for slot in (*node.inputs, *node.outputs) if slot.id in varying]
     return all(slot.is_real for slot in touched)
+
+
+def _carries_along(node: Node) -> bool:
+    """Whether values are sorted by others: they jump where two of these change places."""
+    return node.primitive == "sort" and len(node.inputs) > 1
 
 
 def is_pole_free(graph: Graph, lo: Any, hi: Any) -> bool:

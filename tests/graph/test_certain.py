@@ -92,6 +92,15 @@ def test_jumps_kinks_and_poles_of_a_program(f, continuous, smooth, without_poles
     assert is_pole_free(graph, -np.inf, np.inf) == without_poles
 
 
+@pytest.mark.parametrize("keys", [1, 2])
+def test_what_is_sorted_by_other_numbers_jumps(keys):
+    def f(x):
+        return jax.lax.sort((x, x + jnp.array([0.0, 5.0])), num_keys=keys)[1]
+
+    assert not is_continuous(trace(f, jnp.zeros(2)))
+    assert is_continuous(trace(jnp.sort, jnp.zeros(2)))
+
+
 def test_a_root_is_smooth_away_from_its_vertical_tangent():
     graph = trace(lambda x: jnp.sqrt(x - 1), 0.0)
     assert is_smooth_at(graph, 1.5)
