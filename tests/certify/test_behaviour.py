@@ -435,3 +435,23 @@ def test_bad_input_is_refused_in_words(make):
     with pytest.raises(UsageError) as caught:
         make()
     assert caught.value.what.endswith(".")
+
+
+@pytest.mark.parametrize("size", [1e100, 1e200])
+@pytest.mark.parametrize("inputs", [2, 18])
+def test_slopes_beyond_the_range_of_floats_prove_nothing(size, inputs):
+    """A step down of width 2⁻⁴⁰ and height 2⁻⁴⁰ · size²: the slope is −size², and ∞ · 0 is met on the way."""
+    first = np.zeros((2, inputs))
+    first[:, 0] = 1.0
+    net = ReluNetwork.dense(
+        [first, np.array([[size, -size]]), np.array([[-size]])],
+        [np.array([-0.3333, -0.3333 - 2.0**-40]), np.zeros(1), np.zeros(1)],
+    )
+    box = np.zeros(inputs), np.ones(inputs)
+    assert ft.verify(net, ft.Monotone(box, increasing=0), budget=0.3).answer != "unsat"
+    signs = [Signs(np.zeros(n, bool), np.ones(n, bool)) for n in (2, 1)]
+    with np.errstate(all="ignore"):
+        found = SlopeRules(net).enclose(np.eye(1), signs)[0]
+        better = LinearSlopes(net).enclose(np.eye(1), signs, np.arange(2))
+    for part in (found, better):
+        assert part.low[0, 0] <= -min(size * size, 1e308) and part.high[0, 0] >= 0

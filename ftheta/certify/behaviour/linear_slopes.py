@@ -59,7 +59,9 @@ class LinearSlopes:
         least, most = _pass_changes(*changes[0], signs[0])
         value += np.where(A > 0, A * least.T, A * most.T).sum(2)
         error = self._doubt * (np.abs(rows) @ np.abs(self._matrices[-1]) @ sizes) + TINY
-        return value[: len(rows)] - error, -value[len(rows) :] + error
+        low, high = value[: len(rows)] - error, -value[len(rows) :] + error
+        # beyond the range of floats: ∞ − ∞ and 0 · ∞ say nothing
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
 
     def _go_forth(
         self, signs: Sequence[Signs], inputs: Array

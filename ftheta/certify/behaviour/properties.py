@@ -153,7 +153,8 @@ def _timed(
     """What a search has shown, with the time that it took."""
     began = clock()
     began_cpu = time.process_time()
-    method, found = search(seconds)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows proves nothing
+        method, found = search(seconds)
     if found.interrupted:
         interrupts.heed()
     elapsed = clock() - began

@@ -88,7 +88,9 @@ class SlopeRules:
         has_terms = (low != 0).astype(np.float64) @ self._has_positive[k] + (
             high != 0
         ) @ self._has_negative[k] > 0
-        return low @ up + high @ down - (gamma * size + TINY * has_terms)
+        found = low @ up + high @ down - (gamma * size + TINY * has_terms)
+        # beyond the range of floats: ∞ − ∞ and 0 · ∞ say nothing
+        return np.where(np.isnan(found), -np.inf, found)
 
 
 def _pass_neurons(slopes: Slopes, signs: Signs) -> Slopes:
