@@ -263,6 +263,11 @@ def test_no_corner_of_the_slopes_exceeds_any_bound(seed, widths):
     assert compressed >= largest[2] * (1 - 1e-12)
 
 
+def test_corners_of_a_thousand_neurons_are_too_many():
+    weights = [np.ones((1100, 1)), np.ones((1, 1100))]
+    assert corner_bound(weights, ((np.zeros(1100), np.ones(1100)),), 2) is None
+
+
 def test_bounds_of_one_neuron_a_layer_are_the_product_of_weights_and_slopes():
     """Nothing is lost here by any rule, so that each of them has one right value."""
     weights = [np.array([[2.0]]), np.array([[-3.0]]), np.array([[0.5]])]

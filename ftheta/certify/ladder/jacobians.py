@@ -85,9 +85,9 @@ def corner_bound(
     ):  # the transposed chain, whose matrices are smaller all the way
         turned = [W.T for W in reversed(weights)]
         return corner_bound(turned, tuple(reversed(ranges)), {1: inf, 2: 2, inf: 1}[norm])
-    patterns = 2.0 ** sum(int((high > low).sum()) for low, high in ranges)
+    moving = sum(int((high > low).sum()) for low, high in ranges)
     widest = max(W.shape[1] for W in weights)
-    if patterns > 2**MOST_PATTERNS or patterns * len(weights[-1]) * widest > MOST_ENTRIES:
+    if moving > MOST_PATTERNS or 2**moving * len(weights[-1]) * widest > MOST_ENTRIES:
         return None
     J = weights[-1][None]
     for W, (low, high) in zip(reversed(weights[:-1]), reversed(ranges)):
