@@ -1,5 +1,7 @@
 """Chapter piecewise."""
 
+from math import pi, sqrt
+
 from .reference import Reference
 
 VALUES = {
@@ -126,6 +128,7 @@ VALUES = {
             },
             {"radius": 3},
         ),
+        Reference({"g at distance 2": 1 / 3 - 4 / pi * (1 - sqrt(3) / 2)}, {"radius": 3}),
         Reference({"integral of the ridge hat": 200}, {"radius": 100}),
         Reference(
             {"hyperplanes that survive": 0, "limit of |f| on the ray": 0},

@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 
 from ftheta.certify.low_rank import decompose
 from ftheta.logic import Basis, Converges, Verdict
-from ftheta.theorems.architectures.autoencoder_svd_rom import autoencoder_claims, second_minimiser
+from ftheta.theorems.architectures.autoencoder_svd_rom import (
+    autoencoder_claims,
+    galerkin,
+    second_minimiser,
+)
 from ftheta.theorems.architectures.autoencoder_svd_rom.best_rank import (
     competitors,
     dual_bound,
@@ -156,3 +160,25 @@ def test_every_kind_of_snapshot_is_finite_and_a_matrix():
     for kind in SNAPSHOTS:
         X = snapshots(kind, 6, 5)
         assert X.ndim == 2 and np.isfinite(X).all()
+
+
+def test_the_reduced_heat_equation_keeps_its_bound_for_any_code_and_is_exact_for_a_whole_one():
+    rng = np.random.default_rng(3)
+    u, L, tau = galerkin.heat_equation(rng)
+    for r in (1, 5):
+        basis = np.linalg.qr(rng.normal(size=(len(L), r)))[0]
+        found = galerkin.reduce_dynamics(u, L, tau, basis)
+        assert (found.error <= found.bound * (1 + 1e-12)).all()
+    whole = galerkin.reduce_dynamics(u, L, tau, np.eye(len(L)))
+    assert whole.error.max() < 1e-12 and whole.bound.max() < 1e-10
+
+
+def test_one_wave_of_the_heat_equation_decays_as_in_closed_form():
+    points = galerkin.POINTS
+    _, L, tau = galerkin.heat_equation(np.random.default_rng(0))
+    wave = np.sin(np.pi * np.arange(1, points + 1) / (points + 1))
+    rate = 4 * (points + 1) ** 2 * np.sin(np.pi / (2 * (points + 1))) ** 2
+    basis = wave[:, None] / np.linalg.norm(wave)
+    states = galerkin.step_backward(basis.T @ wave, basis.T @ L @ basis, tau)
+    expected = np.linalg.norm(wave) / (1 + tau * rate) ** np.arange(galerkin.STEPS + 1)
+    assert states[:, 0] == pytest.approx(expected, rel=1e-9)

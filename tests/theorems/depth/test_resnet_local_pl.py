@@ -108,3 +108,30 @@ def test_data_with_classes_and_many_columns_are_taken():
         steps=20,
     )
     assert result.verdict.holds
+
+
+def test_the_gradient_through_both_linear_maps_is_that_of_finite_differences():
+    rng = np.random.default_rng(5)
+    phi = Fourier.draw(4, 6, 1.0, rng)
+    problem = Problem(
+        phi, rng.normal(size=(3, 4)), rng.normal(size=(3, 2)), rng.normal(size=(2, 4))
+    )
+    V = rng.normal(size=(3, 4, 12))
+    gradient, found = problem.measure(V)
+    direction = rng.normal(size=V.shape)
+    h = 1e-5
+    slope = (problem.loss(V + h * direction) - problem.loss(V - h * direction)) / (2 * h)
+    assert np.sum(gradient * direction) / len(V) == pytest.approx(slope, rel=1e-7)
+    assert found["m"] * found["loss"] <= found["square"] <= found["M"] * found["loss"]
+    assert found["low"] <= found["square"] <= found["high"]
+
+
+def test_a_decoder_that_is_not_onto_fails_its_hypothesis_and_promises_nothing():
+    rng = np.random.default_rng(6)
+    row = rng.normal(size=4)
+    phi = Fourier.draw(4, 6, 1.0, rng)
+    problem = Problem(
+        phi, rng.normal(size=(3, 4)), rng.normal(size=(3, 2)), np.stack([row, 2 * row])
+    )
+    assert problem.decoder_range[0] < 1e-12
+    assert problem.measure(np.zeros((2, 4, 12)))[1]["m"] < 1e-12

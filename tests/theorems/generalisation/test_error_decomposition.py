@@ -15,7 +15,9 @@ from ftheta.networks import random_mlp
 from ftheta.running import run
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.resolve import load_as
-from ftheta.theorems.generalisation.error_decomposition import _examples as least_squares_examples
+from ftheta.theorems.generalisation.error_decomposition import (
+    _least_squares_claims as least_squares_claims,
+)
 from ftheta.theorems.generalisation.error_decomposition import (
     _least_squares_numbers as least_squares_numbers,
 )
@@ -34,6 +36,7 @@ from ftheta.theorems.generalisation.error_decomposition.decomposition import (
 )
 from ftheta.theorems.generalisation.error_decomposition.experiments import (
     Experiment,
+    compare_widths,
     shuffle_weights,
 )
 from ftheta.theorems.generalisation.error_decomposition.least_squares import (
@@ -196,7 +199,7 @@ def test_drawn_designs_have_the_trace_of_the_inverse_wishart():
 @pytest.mark.parametrize(("n", "p"), [(20, 5), (7, 5), (2, 1), (40, 30)])
 def test_no_closed_form_is_contradicted(n, p):
     found = draw_designs(n, p, np.random.default_rng(0))
-    claims = least_squares_examples(found).claims
+    claims = least_squares_claims(found)
     numbers = least_squares_numbers(found)
     assert all(c.judge().verdict in (Verdict.PROVED, Verdict.CONSISTENT) for c in claims)
     assert len(claims) == 2 * (found.trace is not None) + (found.risks is not None)
@@ -283,3 +286,15 @@ def test_shuffled_weights_are_half_of_the_same():
     b = np.ones(2)
     (V, c), *_ = shuffle_weights([(W, b)], np.random.default_rng(0))
     assert sorted(np.ravel(2 * V)) == list(range(6)) and V.shape == W.shape and not c.any()
+
+
+def test_smaller_models_are_compared_on_the_same_sample():
+    rng = np.random.default_rng(2)
+    law = Law.of(np.linspace(-1, 1, 12)[:, None], np.sin(3 * np.linspace(-1, 1, 12)))
+    experiment = Experiment.of(law, 24, 60, None, rng)
+    counts = law.count(law.draw(rng, 8, None))
+    end = experiment.run(counts, [60])[1]
+    compared = compare_widths(experiment, counts, end, rng)
+    assert [width for width, _ in compared] == [1, 3, 8, 24] and compared[-1][1] is end
+    for _, terms in compared:
+        assert abs(terms.defect) < 1e-14 and terms.best_true >= 0

@@ -14,6 +14,7 @@ from ftheta.relu.exact import exact
 from ftheta.relu.line.points import restrict_to_line
 from ftheta.relu.local import is_clean, kink, slope
 from ftheta.relu.network import ExactNetwork
+from ftheta.theorems.piecewise.one_hidden_layer_not_integrable import uniform
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.escaping import Decay
 from ftheta.theorems.piecewise.one_hidden_layer_not_integrable.jumps import (
     find_jump_change,
@@ -139,3 +140,14 @@ def test_kinks_of_one_hidden_layer_do_not_change_and_those_of_a_compact_hat_do()
 def test_a_point_where_two_kinks_cross_is_not_clean() -> None:
     net = ExactNetwork.dense([[[1, 0], [0, 1]], [[1, 1]]], [[0, 0], [0]])
     assert not is_clean(net, [0, 0], [[0, 1]]) and is_clean(net, [0, 1], [[0, 1]])
+
+
+def test_the_limit_of_ridge_means_is_the_mean_of_many_directions():
+    r = np.array([0.0, 0.5, 1.0, 1.5, 4.0, 30.0])
+    many = uniform.ridge_mean(np.stack([r, 0 * r], 1), 200_003)
+    assert many == pytest.approx(uniform.radial_limit(r), abs=2 / 200_003)
+
+
+def test_ridge_means_stay_within_their_bound_and_need_it_up_to_a_factor():
+    for directions in (3, 10, 40):
+        assert 0.4 / directions <= uniform.worst_distance(directions) <= 2 / directions

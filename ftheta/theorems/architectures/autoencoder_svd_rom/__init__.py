@@ -1,5 +1,6 @@
 """The best code of r numbers is the top of the singular value decomposition, and a linear autoencoder finds it."""
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -27,6 +28,7 @@ from ftheta.subjects import Dataset
 from ftheta.theorems.snapshots import SNAPSHOTS, snapshots
 
 from .best_rank import competitors, dual_bound, loss, sine, weyl_excess
+from .galerkin import show_reduced_dynamics
 from .training import Trained, critical_gradient, train, way_down
 
 ZERO = Enclosure.exact(0)
@@ -91,7 +93,7 @@ def singular_values_apart(data: Dataset, *, rank: int, centre: bool) -> Finding:
         "autoencoder-svd-rom-sindy",
         "landscape-equivalent-minima",
     ),
-    sources=("murari-slides", "eckart1936", "baldi1989", "champion2019"),
+    sources=("murari-slides", "eckart1936", "baldi1989", "kunisch2001", "champion2019"),
     assumes=(code_smaller_than_the_data, singular_values_apart),
     on=moving_pulse,
     breaks_on=tied_singular_values,
@@ -124,7 +126,9 @@ def autoencoder_svd_rom(
     $$\min_{\operatorname{rank}B\le r}\|X-B\|_F^2=\sum_{i>r}\sigma_i^2,\qquad
     \min_{\operatorname{rank}B\le r}\|X-B\|_2=\sigma_{r+1}.$$
     A linear autoencoder $\min_{E,D}\|X-XED\|_F^2$ with a code of size $r$ has the same least loss;
-    when $\sigma_r>\sigma_{r+1}$ its code spans $v_1,\dots,v_r$, and all other critical points are saddles."""
+    when $\sigma_r>\sigma_{r+1}$ its code spans $v_1,\dots,v_r$, and all other critical points are saddles. Both codes
+    serve as reduced models: with $QQ^\top u$ the part of a state that the code keeps, $\dot u=Lu$ becomes the Galerkin
+    equation $\dot z=Q^\top LQz$, shown for the heat equation."""
     X = _matrix_of(data, centre)
     found = decompose(X)
     if rank >= len(found.sigma):
@@ -152,6 +156,7 @@ def autoencoder_svd_rom(
         ),
         _draw(found, rank, trained, X @ trained.basis),
         numbers,
+        examples=partial(show_reduced_dynamics, rank, rng.spawn(1)[0]),
         summary=f"{training}; the tail of the singular values is {error:.8g}",
     )
 

@@ -65,14 +65,23 @@ def rows_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     return x / spread, y / spread
 
 
-def problem_of(data: Dataset, features: int, scale: float) -> Problem:
+def problem_of(data: Dataset, features: int, scale: float, lift: int) -> Problem:
+    """Without a lift the states are the inputs and the outputs their first coordinates. With one, the states have
+    `lift` dimensions more than the inputs, and $A$ and $B$ are normal matrices, drawn once."""
     x, y = rows_of(data)
-    return Problem(Fourier.draw(x.shape[1], features, scale, np.random.default_rng(0)), x, y)
+    rng = np.random.default_rng(0)
+    D = x.shape[1] + lift
+    phi = Fourier.draw(D, features, scale, rng)
+    if not lift:
+        return Problem(phi, x, y)
+    A = rng.normal(size=(D, x.shape[1])) / sqrt(D)
+    B = rng.normal(size=(y.shape[1], D)) / sqrt(D)
+    return Problem(phi, x @ A.T, y, B)
 
 
 @hypothesis("the inputs are apart", remedy="remove repeated rows")
-def inputs_apart(data: Dataset) -> Finding:
-    found = problem_of(data, 1, 1.0)
+def inputs_apart(data: Dataset, *, lift: int) -> Finding:
+    found = problem_of(data, 1, 1.0, lift)
     delta = found.separation
     note = f"the smallest distance between two of {len(found.x)} rows is δ = {delta:.4g} of their spread"
     return Finding.decide(
@@ -87,18 +96,29 @@ def inputs_apart(data: Dataset) -> Finding:
     r"the kernel matrix of the inputs is well conditioned, $\lambda_{\min}(K)>10^{-9}N$",
     remedy="more random frequencies than rows, or frequencies of a larger deviation",
 )
-def well_conditioned(data: Dataset, *, features: int, scale: float) -> Finding:
-    found = problem_of(data, features, scale)
+def well_conditioned(data: Dataset, *, features: int, scale: float, lift: int) -> Finding:
+    found = problem_of(data, features, scale, lift)
     least = found.least_eigenvalue
     note = f"λ_min(K) = {least:.3g} for {len(found.x)} rows and {features} frequencies"
     why = "the least eigenvalue of a symmetric matrix in float64, whose error is far below the threshold"
     return Finding.decide(least > 1e-9 * len(found.x), note, why, Enclosure.equal(least))
 
 
+@hypothesis(
+    r"the decoder is onto, $\lambda_{\min}(BB^\top)>10^{-9}$",
+    remedy="a lift of more dimensions: B then has more columns than rows",
+    name="a decoder that is onto",
+)
+def decoder_onto(data: Dataset, *, lift: int) -> Finding:
+    least = problem_of(data, 1, 1.0, lift).decoder_range[0]
+    why = "the least eigenvalue of a symmetric matrix in float64, whose error is far below the threshold"
+    return Finding.decide(least > 1e-9, f"λ_min(BBᵀ) = {least:.4g}", why, Enclosure.equal(least))
+
+
 @theorem(
     title="Residual networks train without spurious critical points, locally",
     sources=("peyre-slides", "peyre-notes", "barboni2022"),
-    assumes=(inputs_apart, well_conditioned),
+    assumes=(inputs_apart, well_conditioned, decoder_onto),
     on=scatter_rows,
     breaks_on=lambda rng: scatter_rows(rng, repeated=True),
     presets={
@@ -106,6 +126,7 @@ def well_conditioned(data: Dataset, *, features: int, scale: float) -> Finding:
         "deep": {"depth": 64},
         "far targets": {"far": 2.0},
         "one datum": {"rows": 1},
+        "lifted": {"lift": 30},
         "broken on purpose": {"repeated": True},
     },
     gist="Near its start, training a deep residual network has no bad stationary points: the gradient is never small "
@@ -126,18 +147,24 @@ def resnet_local_pl(
     scale: Annotated[
         float, Knob(0.2, 4, "deviation of the frequencies, times the data's spread", "s", log=True)
     ] = 1.5,
+    lift: Annotated[
+        int,
+        Knob(0, 62, "dimensions that A adds to the state; 0: A and B select", "D − d", most=128),
+    ] = 0,
     steps: Annotated[
         int, Knob(20, 500, "steps of gradient descent", "K", log=True, least=2, most=5000)
     ] = 120,
 ) -> Evidence:
-    r"""Let $\dot x_i=V_t\varphi(x_i)$ with $\varphi$ $\kappa$-Lipschitz,
-    $\mathcal L(V)=\frac1{2N}\sum_i|x_i(1)-y_i|^2$ and $\|V\|_{L^2}\le R$. Then
+    r"""Let $\dot x_i=V_t\varphi(x_i)$ in $\mathbb R^D$ with $\varphi$ $\kappa$-Lipschitz start at $x_i(0)=Aa_i$,
+    $\mathcal L(V)=\frac1{2N}\sum_i|Bx_i(1)-y_i|^2$ and $\|V\|_{L^2}\le R$. Then
     $$m(R)\,\mathcal L\le\|\nabla\mathcal L\|^2\le M(R)\,\mathcal L,\qquad
-    m=\tfrac2N\lambda(\delta e^{-\kappa R})e^{-2\kappa R},\quad M=\tfrac2N\Lambda e^{2\kappa R},$$
-    with $\lambda(\delta)$ the least eigenvalue of kernel matrices of $\delta$-separated points, $\Lambda$ the largest.
-    So there are no spurious critical points, and training converges linearly if $\mathcal L(V_0)$ is small against $m$
-    on the ball. Between them: $\|\nabla\mathcal L\|^2\ge\frac1{N^2}\int\lambda_{\min}(K_t)\sum_i|p_i(t)|^2dt$."""
-    problem = problem_of(data, features, scale)
+    m=\tfrac2N\lambda_{\min}(BB^\top)\lambda(\delta e^{-\kappa R})e^{-2\kappa R},\quad
+    M=\tfrac2N\|B\|^2\Lambda e^{2\kappa R},$$
+    with $\delta$ the least distance of the $Aa_i$, $\lambda(\delta)$ the least eigenvalue of kernel matrices of
+    $\delta$-separated points, $\Lambda$ the largest. So there are no spurious critical points, and training
+    converges linearly if $\mathcal L(V_0)$ is small against $m$ on the ball. Between them:
+    $\|\nabla\mathcal L\|^2\ge\frac1{N^2}\int\lambda_{\min}(K_t)\sum_i|p_i(t)|^2dt$."""
+    problem = problem_of(data, features, scale, lift)
     found = train(problem, depth, steps)
     size = max(float(found.seen["norm"].max()), 0.1)
     loss = found.seen["loss"]
@@ -218,6 +245,7 @@ def _numbers(found: Trained) -> dict[str, Enclosure | float]:
     return {
         "separation δ": delta,
         "κ": found.problem.phi.lipschitz,
+        "λ_min(BBᵀ)": found.problem.decoder_range[0],
         "largest ‖V‖": float(seen["norm"].max()),
         "least m": found.least,
         "m(0) for infinitely many frequencies": 2 / N * found.problem.limit_of_least_eigenvalue,
@@ -254,9 +282,9 @@ def random_instances(rng: np.random.Generator, count: int = 10) -> AtMost:
     r"""$N^{-2}\int\lambda_{\min}(K_t)\sum|p_i|^2dt\le\|\nabla\mathcal L\|^2$ at random weights and data."""
     quotients = []
     for _ in range(count):
-        problem = Problem(
-            Fourier.draw(3, 16, 1.0, rng), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
-        )
+        phi = Fourier.draw(3, 16, 1.0, rng)
+        decoder = rng.normal(size=(2, 3))
+        problem = Problem(phi, rng.normal(size=(5, 3)), rng.normal(size=(5, 2)), decoder)
         found = problem.measure(rng.normal(size=(8, 3, 32)))[1]
         quotients.append(worst_ratio(found["low"], found["square"]))
     what = f"N⁻² ∫ λ_min(K) Σ|p|² / ‖∇L‖² on {count} random instances"

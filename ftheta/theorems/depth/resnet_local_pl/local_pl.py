@@ -3,8 +3,10 @@ r"""Training residual networks that are linear in their weights: $\dot x_i=V_t\v
 The gradient with respect to $V$ in $L^2[0,1]$ is $G_k=\frac1N\sum_ip_i(k+1)\varphi(x_i(k))^\top$, $p_i$ being
 the adjoint, so that with the kernel matrices $K_k=(\langle\varphi(x_i(k)),\varphi(x_j(k))\rangle)_{ij}$
 $$\lambda_{\min}(K_k)\sum_i|p_i|^2\le N^2\|G_k\|^2\le\lambda_{\max}(K_k)\sum_i|p_i|^2.$$
-Adjoints change by factors within $1\pm\frac\kappa T\|V_k\|$ a layer and end at $Bx_i-y_i$, whose squares sum to
-$2N\mathcal L$. Hence $m\,\mathcal L\le\|\nabla\mathcal L\|^2\le M\,\mathcal L$ with $m$ and $M$ below.
+The network runs in $\mathbb R^D$ between two linear maps that are not trained: the states start at $Aa_i$ for inputs
+$a_i$, the outputs are $Bx_i$. Adjoints change by factors within $1\pm\frac\kappa T\|V_k\|$ a layer and end at
+$B^\top(Bx_i-y_i)$, whose squares sum to between $2N\mathcal L$ times the extreme eigenvalues of $BB^\top$. Hence
+$m\,\mathcal L\le\|\nabla\mathcal L\|^2\le M\,\mathcal L$ with $m$ and $M$ below.
 """
 
 from dataclasses import dataclass
@@ -51,11 +53,26 @@ class Fourier:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    r"""Rows `x` in $\mathbb R^d$ to be moved until their first coordinates, which a decoder reads off, are `y`."""
+    r"""Rows `x` in $\mathbb R^D$, inputs after $A$, to be moved until the `decoder` $B$ reads `y` off them.
+
+    Without a decoder, $B$ takes the first coordinates.
+    """
 
     phi: Fourier
     x: np.ndarray
     y: np.ndarray
+    decoder: np.ndarray | None = None
+
+    @cached_property
+    def B(self) -> np.ndarray:
+        """The decoder as a matrix, a row per output."""
+        return np.eye(self.y.shape[1], self.x.shape[1]) if self.decoder is None else self.decoder
+
+    @cached_property
+    def decoder_range(self) -> tuple[float, float]:
+        r"""The extreme eigenvalues of $BB^\top$."""
+        eigen = np.linalg.eigvalsh(self.B @ self.B.T)
+        return max(0.0, float(eigen[0])), float(eigen[-1])
 
     @property
     def separation(self) -> float:
@@ -84,29 +101,29 @@ class Problem:
         x = self.x
         for weight in V:
             x = x + self.phi(x) @ weight.T / len(V)
-        return float(np.sum((x[:, : self.y.shape[1]] - self.y) ** 2)) / (2 * len(x))
+        return float(np.sum((x @ self.B.T - self.y) ** 2)) / (2 * len(x))
 
     def measure(self, V: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
         """The gradient at the weights `V` of shape (T, d, 2q), and: loss, squared norm, bounds."""
         T = len(V)
         N = len(self.x)
-        outputs = self.y.shape[1]
         x = self.x
         features = []
         for weight in V:
             features.append(self.phi(x))
             x = x + features[-1] @ weight.T / T
-        p = np.zeros_like(x)
         gradient = np.empty_like(V)
         sizes = np.empty(T)
-        p[:, :outputs] = x[:, :outputs] - self.y
-        loss = float(np.sum(p**2)) / (2 * N)
+        residual = x @ self.B.T - self.y
+        loss = float(np.sum(residual**2)) / (2 * N)
+        p = residual @ self.B
         for k in reversed(range(T)):
             gradient[k] = p.T @ features[k] / N
             sizes[k] = np.sum(p**2)
             p = p + self.phi.pull_back(features[k], p @ V[k]) / T
         phi = np.array(features)
         eigen = np.linalg.eigvalsh(phi @ phi.transpose(0, 2, 1))
+        least, most = self.decoder_range
         steep = self.phi.lipschitz * np.linalg.norm(V, 2, axis=(1, 2)) / T
         return gradient, {
             "loss": loss,
@@ -114,8 +131,11 @@ class Problem:
             "low": float(np.mean(eigen[:, 0] * sizes)) / N**2,
             "high": float(np.mean(eigen[:, -1] * sizes)) / N**2,
             "least": float(eigen[:, 0].min()),
-            "m": 2 / N * float(eigen[:, 0].min() * np.prod(np.maximum(1 - steep, 0.0)) ** 2),
-            "M": 2 / N * float(eigen[:, -1].max() * np.prod(1 + steep) ** 2),
+            "m": 2
+            / N
+            * least
+            * float(eigen[:, 0].min() * np.prod(np.maximum(1 - steep, 0.0)) ** 2),
+            "M": 2 / N * most * float(eigen[:, -1].max() * np.prod(1 + steep) ** 2),
             "norm": sqrt(float(np.sum(V**2)) / T),
         }
 

@@ -25,7 +25,15 @@ from ftheta.logic import (
 from ftheta.risks.outputs import asked_loss
 from ftheta.subjects import Dataset, Network
 
-from .charts import SIZES, draw_estimates, draw_fits, draw_sizes, draw_terms, tabulate_fits
+from .charts import (
+    SIZES,
+    draw_estimates,
+    draw_fits,
+    draw_sizes,
+    draw_terms,
+    draw_widths,
+    tabulate_fits,
+)
 from .decomposition import (
     THROWS,
     ExactTerms,
@@ -36,7 +44,7 @@ from .decomposition import (
     floor_of_sample,
     noise_floor,
 )
-from .experiments import Experiment, train_copy
+from .experiments import Experiment, compare_widths, train_copy
 from .least_squares import (
     DrawnDesigns,
     draw_designs,
@@ -197,7 +205,7 @@ def gather_on_law(experiment: Experiment, rng: np.random.Generator, n: int, p: i
         tables=(tabulate_fits(terms),),
         as_printed=_claim_as_printed(exact, floor),
         summary=_summarise(terms, n),
-        examples=None if designs is None else partial(_examples, designs),
+        examples=partial(_examples, designs, experiment, counts, terms, rng.spawn(1)[0]),
     )
 
 
@@ -313,7 +321,30 @@ def _least_squares_numbers(found: DrawnDesigns) -> dict[str, Enclosure]:
     return {name: Enclosure.exact(value) for name, value in numbers.items()}
 
 
-def _examples(found: DrawnDesigns) -> Examples:
+def _examples(
+    designs: DrawnDesigns | None,
+    experiment: Experiment,
+    counts: np.ndarray,
+    terms: Terms,
+    rng: np.random.Generator,
+) -> Examples:
+    """The terms against the size of the model; and least squares, where it has a closed form."""
+    compared = compare_widths(experiment, counts, terms, rng)
+    floor = noise_floor(experiment.law)
+    best = Enclosure.equal(min(found.best_true for _, found in compared))
+    widths = ", ".join(str(width) for width, _ in compared)
+    claim = AtMost(
+        f"least R of all functions ≤ R(θ*) at the widths {widths}", Enclosure.exact(floor), best
+    )
+    chart = draw_widths(compared, float(floor))
+    if designs is None:
+        return Examples((claim,), (chart,))
+    return Examples(
+        (claim, *_least_squares_claims(designs)), (chart,), numbers=_least_squares_numbers(designs)
+    )
+
+
+def _least_squares_claims(found: DrawnDesigns) -> list[Claim]:
     """The three closed forms against the trace of an exact hat matrix, and against drawn designs."""
     n = found.n
     p = found.p
@@ -331,4 +362,4 @@ def _examples(found: DrawnDesigns) -> Examples:
         claims.append(
             Identity("OLS risk at new normal rows / σ²", measured, Enclosure.exact(at_new_rows))
         )
-    return Examples(tuple(claims), numbers=_least_squares_numbers(found))
+    return claims

@@ -73,6 +73,14 @@ def draw_sizes(experiment: Experiment, rows: np.ndarray, first: Terms, floor: fl
     return _draw_levels(title, Axis("sample size n", "log"), np.array(sizes), list(levels), floor)
 
 
+def draw_widths(compared: Sequence[tuple[int, Terms]], floor: float) -> Curves:
+    """The terms at the end of training on one sample against the width of both hidden layers."""
+    levels = np.array([(t.true[-1], t.train[-1], t.best_train, t.best_true) for _, t in compared]).T
+    widths = np.array([width for width, _ in compared])
+    title = "the four terms against the size of the model"
+    return _draw_levels(title, Axis("width w", "log"), widths, list(levels), floor)
+
+
 def draw_fits(experiment: Experiment, run: TrainingRun, terms: Terms, counts: np.ndarray) -> Curves:
     """The sample, the mean of the law, and the network at its best and at the end."""
     law = experiment.law

@@ -24,6 +24,7 @@ from .decomposition import (
 )
 
 STEP = 0.005
+SHARES = (24, 8, 3)  # of the width: sizes of the models that are compared
 WORK = 2e9  # multiplications spent on looking at a network handed in
 
 
@@ -65,6 +66,19 @@ class Experiment:
         """Train on the sample with these counts, looked at after these numbers of steps; and the four terms there."""
         found = train_on(self.net, self.law, counts, steps, STEP, self.losses)
         return found, terms_of(found, self.law, counts, self.best)
+
+
+def compare_widths(
+    experiment: Experiment, counts: np.ndarray, end: Terms, rng: np.random.Generator
+) -> list[tuple[int, Terms]]:
+    r"""The terms after training networks of a few widths, up to that of the experiment, on the sample with these
+    counts; $\theta^*$ is found anew in every class. `end` are the terms of the experiment itself."""
+    width = experiment.net.widths[1]
+    found = []
+    for w in sorted({max(1, width // share) for share in SHARES}):
+        smaller = Experiment.of(experiment.law, w, experiment.steps, experiment.drawn_from, rng)
+        found.append((w, smaller.run(counts, [smaller.steps])[1]))
+    return [*found, (width, end)]
 
 
 def shrink_outputs(net: Description) -> Description:

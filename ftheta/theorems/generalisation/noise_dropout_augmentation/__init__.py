@@ -1,6 +1,7 @@
 """Noise, dropout and augmentation: what they minimise on average."""
 
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -46,6 +47,7 @@ from ftheta.theorems.readouts import claim_affine_readout
 from ftheta.training.study import first_rows
 
 from .charts import draw_ellipses, draw_losses
+from .generated import show_generated_rows
 
 ZERO = Enclosure.exact(0)
 EXACT_ROWS = 6  # rows and columns whose masks are all summed up, in fractions
@@ -140,7 +142,9 @@ def noise_dropout_augmentation(
     r"""For a linear model and the squared loss, on average over noise $\mathcal N(0,s^2I)$ on the inputs, or over masks
     that keep an entry with probability $q$ and divide it by $q$, $\mathbb E\|y-\tilde Xw\|^2$ is
     $$\|y-Xw\|^2+ns^2\|w\|^2,\qquad\|y-Xw\|^2+\frac{1-q}q\sum_j\|X_j\|^2w_j^2.$$ The ridge fit to all rows moved
-    by a finite group is invariant, and is the fit to the means of their orbits."""
+    by a finite group is invariant, and is the fit to the means of their orbits. Generated rows, $c$ for each of $n$
+    real ones, make the excess risk $\frac{p\sigma^2}n\frac1{1+c}+(\frac c{1+c})^2\Delta$, with $\Delta$ that of the
+    generator: a gain exactly if $\Delta<\frac{p\sigma^2}n\frac{1+c}c$, never if it was fitted to the same rows."""
     if isinstance(subject, Dataset):
         X, targets = first_rows(subject, flat=True)
         y = targets[:, 0]
@@ -162,7 +166,7 @@ def noise_dropout_augmentation(
             numbers=seen,
             tables=(_tabulate_fits(X, y, w, keep),),
             summary=told + "on column j",
-            examples=_examples,
+            examples=partial(_examples, rng.spawn(1)[0]),
         )
     out = outputs_of(subject)
     found = readout_of(subject)
@@ -190,7 +194,7 @@ def noise_dropout_augmentation(
         },
         tables=(_tabulate_costs(costs),),
         summary=f"squared loss {per_row:.4g} per row; keeping {keep:g} of {X.shape[1]} features adds {added:.4g}",
-        examples=_examples,
+        examples=partial(_examples, rng.spawn(1)[0]),
     )
 
 
@@ -322,8 +326,8 @@ HALF = Fraction(1, 2)
 TENTH = Fraction(1, 10)
 
 
-def _examples() -> Examples:
-    """The example against the formulas, and ridge on all rotations of two rows on a ring of three."""
+def _examples(rng: np.random.Generator) -> Examples:
+    """The example against the formulas, ridge on all rotations of two rows on a ring of three, and generated rows."""
     dropped = dropout_loss_by_masks(X_EXAMPLE, Y_EXAMPLE, W_EXAMPLE, HALF)
     noisy = noise_loss_by_signs(X_EXAMPLE, Y_EXAMPLE, W_EXAMPLE, TENTH)
     off_dropout = abs(dropped - dropout_loss(X_EXAMPLE, Y_EXAMPLE, W_EXAMPLE, HALF))
@@ -341,10 +345,14 @@ def _examples() -> Examples:
         "noise ±1/10 on (1, 2): Σ over signs, less the formula": off_noise,
         "ridge on all rotations of two rows, less that on their means": off_orbits,
     }
+    generated = show_generated_rows(rng)
+    worked = [Identity(what, Enclosure.exact(off), ZERO) for what, off in zero.items()]
     return Examples(
-        claims=tuple(Identity(what, Enclosure.exact(off), ZERO) for what, off in zero.items()),
+        claims=(*worked, *generated.claims),
+        charts=generated.charts,
         numbers={
             "dropout loss of the example": Enclosure.exact(dropped),
             "noise loss of the example": Enclosure.exact(noisy),
+            **generated.numbers,
         },
     )

@@ -37,6 +37,7 @@ from .charts import (
 from .escaping import Decay
 from .jumps import find_jump_change, measure_jump_change
 from .named_networks import COMPACT_HAT, KINDS, build_network, integrate_ridge_hat
+from .uniform import claim_uniform_distance, draw_uniform_distance, radial_limit
 
 ZERO = enclose_rational(0)
 MOST_WEIGHTS = 60_000  # in rationals
@@ -101,7 +102,10 @@ def two_inputs(net: Network) -> Finding:
     gist="In two or more dimensions the kinks of a one-hidden-layer network never end, so no such network except zero "
     "is integrable or vanishes outside a bounded set: localised bumps need a second hidden layer.",
     see_also=("cpa-depth-bound", "fem-basis-relu", "hat-function", "extrapolation-ood"),
-    sources=("gribonval-slides", "arora2018"),
+    sources=("gribonval-slides", "arora2018", "ito1992"),
+    errata=r"""The slides of Gribonval, Garivier and Pustelnik state without a norm that two hidden layers are needed on
+    non-compact domains in dimension $d>1$. That holds in $L^p(\mathbb R^d)$, $p<\infty$. In the uniform norm one
+    hidden layer is dense among the functions that vanish at infinity (Ito).""",
     assumes=(relu_network, one_hidden_layer, two_inputs),
     on=network,
     breaks_on=two_hidden_layers,
@@ -125,7 +129,9 @@ def one_hidden_layer_not_integrable(
     hyperplane merged. Across $\langle a_k,x\rangle+b_k=0$ the gradient jumps by $c_ka_k$ on the *whole*
     hyperplane. If $f\not\equiv0$ there is a ray on which $f\not\to0$; $f$ is Lipschitz, so $|f|$ is bounded below on a
     tube around it and $f\notin L^p(\mathbb R^d)$ for every $p<\infty$. In particular $f$ has no compact support. The
-    ridge hat $\max\{0,1-|x_1|\}$ has integral $2R$ over $[-R,R]^2$. Two hidden layers, or $d=1$, are different."""
+    ridge hat $\max\{0,1-|x_1|\}$ has integral $2R$ over $[-R,R]^2$. Two hidden layers, or $d=1$, are different. So is
+    the uniform norm: means of ridge hats over $K$ directions are within $\frac2K$ of a function that vanishes at
+    infinity, on all of $\mathbb R^2$."""
     form = normal_form(net).network
     if form is None:
         return Evidence((), summary="no normal form, hence no ridges")
@@ -180,15 +186,18 @@ def _claim_jumps_constant(f: ExactNetwork, hyperplanes: Sequence[Form] | None = 
 
 
 def _examples(radius: float, decay: Decay | None = None) -> Examples:
-    """The ridge hat, whose integral grows with the square, beside a hat with two hidden layers; and the rays of this
-    network found a second time."""
+    """The ridge hat, whose integral grows with the square, beside a hat with two hidden layers; the rays of this
+    network found a second time; and what one hidden layer can do in the uniform norm."""
     mass = enclose_rational(integrate_ridge_hat(radius))
-    claims = [
+    claims: list[Claim] = [
         Identity("integral of the ridge hat over [−R, R]²", mass, enclose_rational(2 * radius))
     ]
     if decay is not None:
         what = "rays whose end the network itself does not confirm, neuron by neuron"
         claims.append(Identity(what, enclose_rational(decay.count_unconfirmed()), ZERO))
-    return Examples(
-        tuple(claims), (draw_masses(radius),), numbers={"integral of the ridge hat": mass}
-    )
+    claims.append(claim_uniform_distance())
+    numbers = {
+        "integral of the ridge hat": mass,
+        "g at distance 2": float(radial_limit(np.array([2.0]))[0]),
+    }
+    return Examples(tuple(claims), (draw_masses(radius), draw_uniform_distance()), numbers=numbers)

@@ -1,5 +1,6 @@
 """Gradient descent fits all data whose inputs are not parallel, if the network is wide enough."""
 
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -20,6 +21,7 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Dataset
 
+from .deep import show_deep_networks
 from .overparametrised import Descents, at_angle, descend, find_degenerate, smallest_eigenvalue
 
 ROWS = 32
@@ -116,7 +118,9 @@ def overparam_gd(
     and if $m=\Omega(n^6/(\lambda_0^4\delta^3))$, descent on
     $\frac12\|u-y\|^2$ with $\eta=O(\lambda_0/n^2)$ has, with probability $1-\delta$, for all $k$
     $$\|u_k-y\|^2\le\Big(1-\frac{\eta\lambda_0}2\Big)^k\|u_0-y\|^2,\qquad
-    \|w_r(k)-w_r(0)\|\le\frac{4\sqrt n\|u_0-y\|}{\sqrt m\,\lambda_0}.$$"""
+    \|w_r(k)-w_r(0)\|\le\frac{4\sqrt n\|u_0-y\|}{\sqrt m\,\lambda_0}.$$
+    The same holds of deep networks of which all layers are trained, if the width is a large enough polynomial (Du, Lee,
+    Li, Wang, Zhai; Allen-Zhu, Li, Song)."""
     X, y = rows_of(data)
     least = smallest_eigenvalue(X)
     n = len(X)
@@ -134,7 +138,7 @@ def overparam_gd(
             ),
             *_claims_about_best(found),
         ),
-        examples=_two_inputs,
+        examples=partial(_examples, X, y, rng.spawn(1)[0]),
         charts=(_draw_residuals(found), _draw_movement(found)),
         numbers={
             "λ₀": least,
@@ -164,10 +168,16 @@ def _claims_about_best(found: Descents) -> tuple[AtMost, ...]:
     )
 
 
-def _two_inputs() -> Examples:
+def _examples(X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Examples:
+    """Two inputs, where the eigenvalue has a closed form; and deep networks on the rows of the subject."""
     least = Enclosure.equal(at_angle(60.0))
     claim = Identity("λ₀ of two inputs at 60°", least, Enclosure.equal(1 / 3))
-    return Examples((claim,), numbers={"λ₀ at 60°": least, "λ₀ at 90°": at_angle(90.0)})
+    deep = show_deep_networks(X, y, rng)
+    return Examples(
+        (claim, *deep.claims),
+        deep.charts,
+        numbers={"λ₀ at 60°": least, "λ₀ at 90°": at_angle(90.0), **deep.numbers},
+    )
 
 
 def _shown(found: Descents) -> np.ndarray:
