@@ -1,4 +1,4 @@
-"""One lab and one Chromium for the whole session, a fresh context for every test.
+"""One lab and one Chromium for all tests of pages, closed after the last of them; a fresh context for every test.
 
 Where there is no Chromium these tests are skipped, except with FTHETA_BROWSER_TESTS=required.
 """
@@ -33,7 +33,7 @@ def _missing(reason: str) -> None:
     pytest.skip(told)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
@@ -48,7 +48,7 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Server(tmp_path_factory.mktemp("lab")) as running:
         yield running
