@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
+from ftheta.languages import from_environment, parse_language, speaking, t
 from ftheta.logic import FthetaError, UsageError
 from ftheta.processes import interrupts
 from ftheta.processes.streams import OutputError, discard_output
@@ -25,6 +26,7 @@ from .course import course
 from .export import export
 from .figure import figure
 from .generate import generate
+from .help_words import TranslatedHelp
 from .lab import lab
 from .lipschitz import lipschitz
 from .new_theorem import new_theorem
@@ -39,8 +41,10 @@ from .verify import verify
 
 app = App(
     name="ftheta",
-    help="The mathematics of deep learning, running: every statement is an executable theorem.",
+    help="The mathematics of deep learning, running: every statement is an executable theorem.\n\n"
+    "`--lang fr`, or the variable FTHETA_LANG, has it in French; see docs/languages.md.",
     version=lambda: __import__("importlib.metadata").metadata.version("ftheta"),
+    help_formatter=TranslatedHelp(),
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
@@ -78,12 +82,50 @@ def _fail(error: FthetaError, as_json: bool) -> int:
         }
         print_json({"error": parts, "exit_code": error.exit_code})
     else:
-        print(f"ftheta: {error}", file=sys.stderr)
+        print(f"ftheta: {_described(error)}", file=sys.stderr)
     return error.exit_code
+
+
+def _described(error: FthetaError) -> str:
+    """What, where, what was got, what to do."""
+    parts = [t(error.what)]
+    if error.where:
+        parts.append(t("where: {place}", place=error.where))
+    if error.got is not None:
+        parts.append(t("got: {value}", value=error.got))
+    if error.remedy:
+        parts.append(t("remedy: {words}", words=error.remedy))
+    return "\n  ".join(parts)
 
 
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    try:
+        words, spoken = _take_language(words)
+    except FthetaError as error:
+        return _fail(error, "--json" in words)
+    with speaking(spoken):
+        return _run(words)
+
+
+def _take_language(words: Sequence[str]) -> tuple[list[str], str]:
+    """The command line without `--lang`, which may stand anywhere, and the language to speak."""
+    rest: list[str] = []
+    spoken = ""
+    given = iter(words)
+    for word in given:
+        if word == "--":
+            rest += [word, *given]
+        elif word == "--lang":
+            spoken = next(given, "nothing")
+        elif word.startswith("--lang="):
+            spoken = word.removeprefix("--lang=")
+        else:
+            rest.append(word)
+    return rest, parse_language(spoken) if spoken else from_environment()
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         code = _attempt(words)
         if sys.stdout is not None:

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from ftheta.catalogue import entry_of, index
+from ftheta.languages import later, t
 from ftheta.logic import UsageError, suggest
 
 from .common import Flag, Json, console, print_json
@@ -37,7 +38,10 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
         return 0
     if not entries:
         console().print(
-            f"No theorem is found by “{' '.join(words)}”. `ftheta list` names them all.",
+            t(
+                "No theorem is found by “{words}”. `ftheta list` names them all.",
+                words=" ".join(words),
+            ),
             markup=False,
         )
         return 0
@@ -48,11 +52,13 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
 
     spoken = chapter is not None or words
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("chapter", "theorem", "title"):
-        table.add_column(column, no_wrap=column != "title")
+    for column in (later("chapter"), later("theorem"), later("title")):
+        table.add_column(t(column), no_wrap=column != "title")
     for e in entries:
-        gist = f"\n[dim]{escape(letters(e['gist']))}[/]" if spoken and e["gist"] else ""
-        table.add_row(f"[dim]{e['chapter']}[/]", f"[bold]{e['id']}[/]", escape(e["title"]) + gist)
+        gist = f"\n[dim]{escape(letters(t(e['gist'])))}[/]" if spoken and e["gist"] else ""
+        table.add_row(
+            f"[dim]{e['chapter']}[/]", f"[bold]{e['id']}[/]", escape(t(e["title"])) + gist
+        )
     console().print(table)
     return 0
 
@@ -115,21 +121,33 @@ def doctor(*, json: Json = False) -> int:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("package", "version", "part", "what it is for"):
+    for column in (t("package"), t("version"), t("part"), t("what it is for")):
         table.add_column(column)
     for row in report["packages"]:
         table.add_row(
-            row["name"], row["version"] or "[yellow]not installed[/]", row["part"], row["purpose"]
+            row["name"],
+            row["version"] or f"[yellow]{t('not installed')}[/]",
+            row["part"],
+            row["purpose"],
         )
     out = console()
     out.print(
-        f"ftheta {report['ftheta']} on Python {report['python']}, {report['platform']}, {report['cores']} cores\n"
+        t(
+            "ftheta {version} on Python {python}, {platform}, {cores} cores",
+            version=report["ftheta"],
+            python=report["python"],
+            platform=report["platform"],
+            cores=report["cores"],
+        )
+        + "\n"
     )
     out.print(table)
     for package, ids in report["plugins"].items():
-        out.print(f"theorems of {package}: {', '.join(ids)}", markup=False)
+        out.print(
+            t("theorems of {package}: {ids}", package=package, ids=", ".join(ids)), markup=False
+        )
     for problem in report["plugin_problems"]:
         out.print(problem, markup=False, style="yellow")
     for extra, command in report["install"].items():
-        out.print(f"to add {extra}: {command}", markup=False)
+        out.print(t("to add {extra}: {command}", extra=extra, command=command), markup=False)
     return 0

@@ -6,6 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ftheta.catalogue import entry_of, settings_of
+from ftheta.languages import t
 from ftheta.logic.knob import parse_knobs
 from ftheta.report.working import Working
 
@@ -72,7 +73,7 @@ def check(
         ensure_savable(path)
     from ftheta.checking import check as run_check
 
-    with Working(f"checking {entry['id']}"):
+    with Working(t("checking {id}", id=entry["id"])):
         result = run_check(
             id,
             on,

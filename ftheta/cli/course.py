@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from ftheta.languages import t
 from ftheta.logic import UsageError
 
 from .common import Flag, Json, console, print_json
@@ -104,11 +105,16 @@ def _walk(course: "Course", sections: list[int], answers: bool) -> int:
 
 
 def _ask(has_answer: bool) -> str:
-    answer = "a: answer, " if has_answer else ""
     try:
-        return input(f"[Enter: next section, {answer}q: end] ").strip().lower()
+        return input(f"{_choices(has_answer)} ").strip().lower()
     except EOFError:
         return "q"
+
+
+def _choices(has_answer: bool) -> str:
+    if has_answer:
+        return t("[Enter: next section, a: answer, q: end]")
+    return t("[Enter: next section, q: end]")
 
 
 def _answer(exercise: "Exercise") -> None:
@@ -125,7 +131,7 @@ def _run(run: "Page | Exercise", *, force: bool = False) -> "Result":
     from ftheta.report.working import Working
 
     knobs: dict[str, Any] = dict(run.knobs)
-    with Working(f"checking {run.theorem}"):
+    with Working(t("checking {id}", id=run.theorem)):
         return check(run.theorem, preset=run.preset or None, force=force, **knobs)
 
 
@@ -136,7 +142,7 @@ def _print(course: "Course", path: Path, pictures: bool) -> int:
     ensure_savable(path, (".html",))
     written = handout(course, _picture) if pictures else handout(course)
     path.write_text(written, encoding="utf-8")
-    print(f"{path}: {len(list(course.pages))} pages; print it from a browser")
+    print(t("{path}: {n} pages; print it from a browser", path=path, n=len(list(course.pages))))
     return 0
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from ftheta.languages import t
 from ftheta.logic import Check, Curves, Enclosure, Judged, Result, Status, Table
 
 from .letters import letters
 from .numbers import basis, number, quantity
 from .parts import part_of_chart, part_of_claim
 from .plain import plain
+from .reasons import translate_reason
 from .reproduce import command, versions
 from .sides import sides
 from .terminal import FAINT, Card, Columns, Plot, Styled, hanging_indent, heading, indent, line
@@ -33,21 +35,21 @@ def card(result: Result, *, plot: bool = True) -> Card:
 
 
 def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
-    yield line((result.title, "bold"), f"  {result.id}", (f" · {result.chapter}", FAINT))
+    yield line((t(result.title), "bold"), f"  {result.id}", (f" · {result.chapter}", FAINT))
     if result.gist:
-        yield indent(line((letters(result.gist), "italic")))
+        yield indent(line((letters(t(result.gist)), "italic")))
     yield indent(line(plain(result.statement)), below=1)
     if result.checks:
-        yield heading("Hypotheses")
+        yield heading(t("Hypotheses"))
         yield from map(_check, result.checks)
         yield line("")
     if result.claims:
-        yield line(("Claims", f"bold {FAINT}"), _explain_letters(result))
+        yield line((t("Claims"), f"bold {FAINT}"), _explain_letters(result))
         yield _claims(result.claims, result.id)
         yield from _reasons(result.claims)
         yield line("")
     if result.examples or result.example_numbers:
-        yield heading("Examples (not about the subject)")
+        yield heading(t("Examples (not about the subject)"))
     if result.examples:
         yield _claims(result.examples)
         yield from _reasons(result.examples)
@@ -55,7 +57,7 @@ def _parts(result: Result, plot: bool) -> Iterator["RenderableType"]:
     if result.examples or result.example_numbers:
         yield line("")
     if result.as_printed:
-        yield heading("As printed in the source")
+        yield heading(t("As printed in the source"))
         yield from (part for judged in result.as_printed for part in _printed_claim(judged))
         yield line("")
     yield from _extras(result, plot)
@@ -67,7 +69,9 @@ def _check(check: Check) -> "RenderableType":
     mark, style = MARKS[check.finding.status]
     failed = check.finding.status is Status.FAILED
     remedy: Styled = (
-        (f"\nto meet it: {letters(check.remedy)}", "yellow") if failed and check.remedy else ""
+        (f"\n{t('to meet it:')} {letters(check.remedy)}", "yellow")
+        if failed and check.remedy
+        else ""
     )
     says = letters(check.says) or check.name
     return hanging_indent(
@@ -83,7 +87,7 @@ def _explain_letters(result: Result) -> Styled:
     """What (a), (b), … before claims stand for, where there are such."""
     lettered = any(part_of_claim(result.id, judged.claim.what) for judged in result.claims)
     return (
-        (f"  (a), (b), … are the parts of the statement: ftheta show {result.id}", FAINT)
+        (f"  {t('(a), (b), … are the parts of the statement:')} ftheta show {result.id}", FAINT)
         if lettered
         else ""
     )
@@ -99,9 +103,13 @@ def _claims(claims: tuple[Judged, ...], id: str = "") -> "RenderableType":
         what = " ".join(
             filter(None, (count, part_of_claim(id, judged.claim.what), letters(judged.claim.what)))
         )
-        word = f"{here.sign} {here.word}" + (" (vacuous)" if judged.judgement.vacuous else "")
+        word = f"{here.sign} {here.word}" + (
+            f" ({t('vacuous')})" if judged.judgement.vacuous else ""
+        )
         rows.append([what, (word, here.style), row.measured, row.bound, row.slack])
-    return Columns(("claim", "verdict", "measured", "bound", "slack"), rows, left=(0, 1))
+    return Columns(
+        (t("claim"), t("verdict"), t("measured"), t("bound"), t("slack")), rows, left=(0, 1)
+    )
 
 
 def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
@@ -110,7 +118,16 @@ def _reasons(claims: tuple[Judged, ...]) -> Iterator["RenderableType"]:
     for reason in reasons:
         which = ", ".join(str(i) for i, j in enumerate(claims, 1) if j.judgement.reason == reason)
         yield hanging_indent(
-            "", "", (f"evidence{f' {which}' if len(reasons) > 1 else ''}: {reason}", FAINT)
+            "",
+            "",
+            (
+                t(
+                    "evidence{which}: {reason}",
+                    which=f" {which}" if len(reasons) > 1 else "",
+                    reason=translate_reason(reason),
+                ),
+                FAINT,
+            ),
         )
     for judged in claims:
         yield from (hanging_indent("!", "yellow", remark) for remark in remarks(judged.judgement))
@@ -124,7 +141,13 @@ def _printed_claim(judged: Judged) -> Iterator["RenderableType"]:
         here.sign, here.style, f"{letters(judged.claim.what)}: ", (here.word, here.style)
     )
     yield hanging_indent(
-        "", "", (f"{row.measured} against {row.bound}; {judged.judgement.reason}", FAINT)
+        "",
+        "",
+        (
+            t("{left} against {right}", left=row.measured, right=row.bound)
+            + f"; {translate_reason(judged.judgement.reason)}",
+            FAINT,
+        ),
     )
     yield from (hanging_indent("", "", words) for words in describe_witness(judged))
 
@@ -132,7 +155,7 @@ def _printed_claim(judged: Judged) -> Iterator["RenderableType"]:
 def _extras(result: Result, plot: bool) -> Iterator["RenderableType"]:
     """Numbers, tables and a small picture."""
     if result.numbers:
-        yield heading("Numbers")
+        yield heading(t("Numbers"))
         yield from _numbers(result.numbers)
         yield line("")
     for table in result.tables:
@@ -162,7 +185,7 @@ def _table(table: Table) -> "RenderableType":
         for row in table.rows
     ]
     if len(rows) > _MOST_ROWS:
-        rows = [*rows[:_MOST_ROWS], [f"… {len(rows):,} rows in all"]]
+        rows = [*rows[:_MOST_ROWS], [t("… {n} rows in all", n=f"{len(rows):,}")]]
     return Columns([letters(c) for c in table.columns], rows, left=(0, *texts))
 
 
@@ -175,7 +198,9 @@ def _verdict(result: Result) -> Iterator["RenderableType"]:
         yield hanging_indent("", "", letters(result.summary))
     if result.errata:
         yield hanging_indent(
-            "", "", (f"errata in the sources: {' '.join(plain(result.errata).split())}", FAINT)
+            "",
+            "",
+            (f"{t('errata in the sources:')} {' '.join(plain(result.errata).split())}", FAINT),
         )
 
 
@@ -183,10 +208,16 @@ def _provenance(result: Result) -> Iterator["RenderableType"]:
     p = result.provenance
     subject = f"{p.subject_kind} “{p.subject}” {p.subject_hash}"
     yield line(
-        (f"{subject} · seed {p.seed} · {versions(p.versions)} · {p.wall_seconds:.2g} s", FAINT)
+        (
+            f"{subject} · {t('seed {n}', n=p.seed)} · {versions(p.versions)} · {p.wall_seconds:.2g} s",
+            FAINT,
+        )
     )
     if result.see_also:
-        yield line(("see also: ", FAINT), ", ".join(result.see_also))
+        yield line((f"{t('see also:')} ", FAINT), ", ".join(result.see_also))
     yield line(
-        ("again: ", FAINT), command(result), ("   more: ", FAINT), f"ftheta show {result.id}"
+        (f"{t('again:')} ", FAINT),
+        command(result),
+        (f"   {t('more:')} ", FAINT),
+        f"ftheta show {result.id}",
     )

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftheta.courses import Course, Exercise, Page, Section
+from ftheta.languages import t
 from ftheta.logic import Result
 
 from .course_commands import course_command
-from .course_words import errata_of
+from .course_words import errata_of, quoted
 from .letters import letters
 from .numbers import quantity
 from .plain import plain
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 def course_list(courses: Mapping[str, Course]) -> Card:
     """Every course with its author and its size."""
     rows: list[Sequence[Styled]] = [
-        [(name, "bold"), c.title, (c.by, FAINT), f"{len(c.sections)}", f"{len(list(c.pages))}"]
+        [(name, "bold"), t(c.title), (c.by, FAINT), f"{len(c.sections)}", f"{len(list(c.pages))}"]
         for name, c in courses.items()
     ]
     return Card(
         iter(
             [
                 Columns(
-                    ("course", "title", "by", "sections", "pages"), rows, left=(0, 1, 2), whole=True
+                    (t("course"), t("title"), t("by"), t("sections"), t("pages")),
+                    rows,
+                    left=(0, 1, 2),
+                    whole=True,
                 )
             ]
         )
@@ -41,28 +45,28 @@ def section_card(course: Course, number: int) -> Card:
 
 
 def _section(course: Course, section: Section, number: int) -> Iterator["RenderableType"]:
-    place = f"  {number} of {len(course.sections)} · {course.title}"
-    yield line((f"{number}. {section.title}", "bold"), (place, FAINT))
+    place = f"  {t('{k} of {n}', k=number, n=len(course.sections))} · {t(course.title)}"
+    yield line((f"{number}. {t(section.title)}", "bold"), (place, FAINT))
     if section.quote:
-        yield indent(line((f"“{section.quote}”", "italic")))
+        yield indent(line((quoted(section.quote), "italic")))
     yield line("")
     for page in section.pages:
         yield from _page(course, page)
     if section.exercise is not None:
-        yield heading("Exercise")
-        yield indent(line(plain(section.exercise.ask)), below=1)
+        yield heading(t("Exercise"))
+        yield indent(line(plain(t(section.exercise.ask))), below=1)
 
 
 def _page(course: Course, page: Page) -> Iterator["RenderableType"]:
     entry = page.entry
-    yield hanging_indent("·", FAINT, (entry["title"], "bold"), f"  {page.theorem}")
-    quote = f"“{page.quote}” " if page.quote else ""
-    yield from _below(line((quote, "italic"), letters(entry["gist"])))
+    yield hanging_indent("·", FAINT, (t(entry["title"]), "bold"), f"  {page.theorem}")
+    quote = f"{quoted(page.quote)} " if page.quote else ""
+    yield from _below(line((quote, "italic"), letters(t(entry["gist"]))))
     if page.look:
-        yield from _below(line(("look: ", FAINT), plain(page.look)))
+        yield from _below(line((f"{t('look:')} ", FAINT), plain(t(page.look))))
     errata = errata_of(course, page)
     if errata:
-        yield from _below(line(("erratum: ", "yellow"), " ".join(plain(errata).split())))
+        yield from _below(line((f"{t('erratum:')} ", "yellow"), " ".join(plain(errata).split())))
     yield from _below(line((course_command(page), FAINT)))
     yield line("")
 
@@ -82,8 +86,8 @@ def _answer(
     exercise: Exercise, result: Result, differing: Sequence[str]
 ) -> Iterator["RenderableType"]:
     here = look(result.verdict)
-    yield heading("Answer")
-    yield indent(line(plain(exercise.answer)))
+    yield heading(t("Answer"))
+    yield indent(line(plain(t(exercise.answer))))
     yield indent(line((course_command(exercise), FAINT)))
     found: list[Any] = [f"{here.sign} {here.word}", f": {result.summary}" if result.summary else ""]
     yield indent(line(*found))

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from ftheta.courses import Course, Exercise, Page, Section
+from ftheta.languages import t
 
 from .course_commands import course_command, course_snippet
 from .mathml import statement_html, words_html
@@ -18,11 +19,16 @@ def errata_of(course: Course, page: Page) -> str:
     return errata if any(name in errata for name in surnames) else ""
 
 
+def quoted(words: str) -> str:
+    """A quotation in the marks of the language that is spoken; its words stay those of its source."""
+    return t("“{words}”", words=words)
+
+
 def course_document(name: str, course: Course) -> dict[str, Any]:
     """A course as JSON, for programs and for the lab: formulas are MathML, commands are written out."""
     return {
         "name": name,
-        "title": course.title,
+        "title": t(course.title),
         "by": course.by,
         "source": course.source,
         "sections": [_section(course, section) for section in course.sections],
@@ -31,7 +37,7 @@ def course_document(name: str, course: Course) -> dict[str, Any]:
 
 def _section(course: Course, section: Section) -> dict[str, Any]:
     return {
-        "title": section.title,
+        "title": t(section.title),
         "quote": section.quote,
         "pages": [_page(course, page) for page in section.pages],
         "exercise": None if section.exercise is None else _exercise(section.exercise),
@@ -42,12 +48,12 @@ def _page(course: Course, page: Page) -> dict[str, Any]:
     errata = errata_of(course, page)
     return {
         "theorem": page.theorem,
-        "title": page.entry["title"],
+        "title": t(page.entry["title"]),
         "preset": page.preset,
         "knobs": page.knobs,
         "chart": page.chart,
         "quote": page.quote,
-        "look": words_html(page.look),
+        "look": words_html(t(page.look)),
         "errata": statement_html(errata) if errata else "",
         "command": course_command(page),
         "python": course_snippet(page),
@@ -56,8 +62,8 @@ def _page(course: Course, page: Page) -> dict[str, Any]:
 
 def _exercise(exercise: Exercise) -> dict[str, Any]:
     return {
-        "ask": words_html(exercise.ask),
-        "answer": words_html(exercise.answer),
+        "ask": words_html(t(exercise.ask)),
+        "answer": words_html(t(exercise.answer)),
         "theorem": exercise.theorem,
         "preset": exercise.preset,
         "knobs": exercise.knobs,

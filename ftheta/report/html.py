@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from ftheta.languages import t
 from ftheta.logic import Change, Comparison, Result
 
 from .answers import count_findings, describe_run, status
@@ -40,14 +41,14 @@ def comparison_page(both: Comparison) -> str:
 def result_page(result: Result) -> str:
     """The report of a single result."""
     p = result.provenance
-    under = f"{result.id} · {result.chapter} · {p.subject_kind} “{p.subject}” · seed {p.seed}"
+    under = f"{result.id} · {result.chapter} · {p.subject_kind} “{p.subject}” · {t('seed {n}', n=p.seed)}"
     body = [
-        f"<h1>{text(result.title)} {pill(look(result.verdict))}</h1>",
+        f"<h1>{text(t(result.title))} {pill(look(result.verdict))}</h1>",
         f'<p class="under">{text(under)}</p>',
         theorem_html(result, "t0", headed=False, taught=True),
         _reproduce(result),
     ]
-    return page(result.title, body)
+    return page(t(result.title), body)
 
 
 # -- two networks ---------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The catalogue in Python: `ft.list()` and `ft.show(id)` say what `ftheta list` and `ftheta show` print."""
 
 from ftheta.catalogue import entry_of, index
+from ftheta.languages import t
 from ftheta.logic import UsageError, suggest
 
 from .letters import letters
@@ -13,7 +14,7 @@ class Listing(tuple[str, ...]):
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
-        return "\n".join(f"{id:{width}}  {letters(index()[id]['title'])}" for id in self)
+        return "\n".join(f"{id:{width}}  {letters(t(index()[id]['title']))}" for id in self)
 
 
 class Sheet(str):

@@ -3,6 +3,7 @@
 import re
 from math import isinf, isnan
 
+from ftheta.languages import t
 from ftheta.logic.enclosure import Basis, Enclosure
 
 _EXPONENT = re.compile(r"(?<=\d)e(-?\d+)\b")
@@ -14,9 +15,9 @@ def number(x: float | str, digits: int = 4) -> str:
     if isinstance(x, str):
         return x
     if isinstance(x, bool):
-        return "yes" if x else "no"
+        return t("yes") if x else t("no")
     if isnan(x):
-        return "not a number"
+        return t("not a number")
     if isinf(x):
         return "∞" if x > 0 else "−∞"
     if x == int(x) and abs(x) < 1e12:
@@ -57,7 +58,7 @@ def quantity(name: str, e: Enclosure) -> str:
 def enclosure(e: Enclosure) -> str:
     """`4.13`, `≥ 4.13`, `≤ 17.4`, `[4.1, 4.2]`, `4.13 ± 0.02 (95 %)`, `… (nominal 95 %)` or `unknown`."""
     if isinf(e.lo) and isinf(e.hi):
-        return number(e.lo) if e.is_point else "unknown"
+        return number(e.lo) if e.is_point else t("unknown")
     if isinf(e.hi):
         return f"≥ {number(e.lo)}"
     if isinf(e.lo):
@@ -89,7 +90,13 @@ def _nominally(e: Enclosure) -> str:
 def basis(e: Enclosure) -> str:
     """How a number is known, in a few words."""
     if e.basis is Basis.SAMPLED:
-        confidence = "" if e.level is None else f" at {_nominally(e)}confidence {_share(e.level)}"
+        confidence = "" if e.level is None else f" {_at_confidence(e, _share(e.level))}"
         assumed = f" ({e.assuming})" if e.assuming else ""
         return f"{e.sample_count}{confidence}{assumed}"
-    return {Basis.EXACT: "exact or rounded outward", Basis.FLOAT: "float64"}[e.basis]
+    return {Basis.EXACT: t("exact or rounded outward"), Basis.FLOAT: "float64"}[e.basis]
+
+
+def _at_confidence(e: Enclosure, share: str) -> str:
+    if e.nominal is None:
+        return t("at confidence {share}", share=share)
+    return t("at nominal confidence {share}", share=share)

@@ -8,6 +8,7 @@ from hashlib import sha256
 from html import escape
 from pathlib import Path
 
+from ftheta.languages import language, t
 from ftheta.logic import Diagram, Table
 from ftheta.logic.chart import Chart, Dag
 
@@ -51,7 +52,7 @@ def page(title: str, body: Iterable[str], *, style: str = "", scripts: Sequence[
     return "\n".join(
         [
             "<!DOCTYPE html>",
-            '<html lang="en">',
+            f'<html lang="{language()}">',
             "<head>",
             *head,
             "</head>",
@@ -125,7 +126,11 @@ def table(
 def data_table(data: Table, most: int = _MOST_ROWS) -> str:
     """A table of a result as HTML, cut after so many rows."""
     rows = [[_cell(cell) for cell in row[: len(data.columns)]] for row in data.rows[:most] if row]
-    more = f" (the first {most} of {len(data.rows):,} rows)" if len(data.rows) > most else ""
+    more = (
+        " " + t("(the first {most} of {n} rows)", most=most, n=f"{len(data.rows):,}")
+        if len(data.rows) > most
+        else ""
+    )
     return table([letters(c) for c in data.columns], rows, caption=prose(data.title) + more)
 
 
@@ -136,7 +141,7 @@ def _cell(cell: float | int | str) -> str:
 def part_mark(part: str) -> str:
     """The letter of a part of a statement, as (a), before what checks it."""
     return (
-        f'<b class="of-part" title="checks part {part} of the statement">{part}</b> '
+        f'<b class="of-part" title="{t("checks part {part} of the statement", part=part)}">{part}</b> '
         if part
         else ""
     )

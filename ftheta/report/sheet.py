@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ftheta.languages import t
 from ftheta.logic.knob import Knob
 
 from .letters import letters
@@ -22,30 +23,34 @@ def sheet(entry: Mapping[str, Any]) -> Card:
 
 def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
     yield line(
-        (entry["title"], "bold"), f"  {entry['id']}", (f" · {entry['chapter_title']}", FAINT)
+        (t(entry["title"]), "bold"), f"  {entry['id']}", (f" · {t(entry['chapter_title'])}", FAINT)
     )
     if entry["gist"]:
-        yield indent(line((letters(entry["gist"]), "italic")), below=1)
+        yield indent(line((letters(t(entry["gist"])), "italic")), below=1)
     yield indent(line(plain(entry["statement"])), below=1)
     if entry["assumes"]:
-        yield heading("Hypotheses")
+        yield heading(t("Hypotheses"))
         for asked in (*entry["assumes"], *entry["adapters"]):
             remedy: Styled = (
-                (f"\nto meet it: {letters(asked['remedy'])}", FAINT) if asked["remedy"] else ""
+                (f"\n{t('to meet it:')} {letters(asked['remedy'])}", FAINT)
+                if asked["remedy"]
+                else ""
             )
-            kind: Styled = (f"of a {asked['takes']}: ", FAINT) if "takes" in asked else ""
+            kind: Styled = (
+                (f"{t('of a {kind}:', kind=asked['takes'])} ", FAINT) if "takes" in asked else ""
+            )
             yield hanging_indent("·", FAINT, kind, letters(asked["says"]) or asked["name"], remedy)
         yield line("")
     if entry["knobs"]:
-        yield heading("Options")
+        yield heading(t("Options"))
         yield Columns(
-            ("option", "meaning", "range", "default"),
+            (t("option"), t("meaning"), t("range"), t("default")),
             [_knob(k) for k in entry["knobs"]],
             left=(0, 1, 2),
         )
         yield line("")
     if entry["presets"]:
-        yield heading("Presets")
+        yield heading(t("Presets"))
         rows = [
             [f"--preset {_quote(name)}", _settings(knobs)]
             for name, knobs in entry["presets"].items()
@@ -56,40 +61,48 @@ def _parts(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
         yield from _lesson(entry["id"], entry["lesson"])
     yield from _sources(entry)
     if entry["see_also"]:
-        yield line(("see also: ", FAINT), ", ".join(entry["see_also"]))
-    takes = " or ".join(entry["takes"])
-    yield line(("takes: ", FAINT), takes, ("   check: ", FAINT), f"ftheta check {entry['id']}")
+        yield line((f"{t('see also:')} ", FAINT), ", ".join(entry["see_also"]))
+    takes = f" {t('or')} ".join(entry["takes"])
+    yield line(
+        (f"{t('takes:')} ", FAINT),
+        takes,
+        (f"   {t('check:')} ", FAINT),
+        f"ftheta check {entry['id']}",
+    )
 
 
 def _lesson(id: str, lesson: Mapping[str, Any]) -> Iterator["RenderableType"]:
     """Why one cares, the parts with what checks them, symbols, the idea of the proof, what to try, what breaks it."""
-    yield heading("Why")
+    yield heading(t("Why"))
     yield indent(line(_one_line(lesson["why"])), below=1)
-    yield heading("Parts")
+    yield heading(t("Parts"))
     for k, part in enumerate(lesson["parts"]):
         checked = "; ".join(
-            [*(f"claim “{words} …”" for words in part["claims"]), *map(_picture, part["charts"])]
+            [
+                *(t("claim “{words} …”", words=words) for words in part["claims"]),
+                *map(_picture, part["charts"]),
+            ]
         )
-        shown: Styled = (f"\nchecked by {checked}", FAINT) if checked else ""
+        shown: Styled = (f"\n{t('checked by')} {checked}", FAINT) if checked else ""
         yield hanging_indent(f"{chr(ord('a') + k)})", "", _one_line(part["says"]), shown)
     yield line("")
-    yield heading("Symbols")
+    yield heading(t("Symbols"))
     yield Columns(
         ("", ""), [[_one_line(s), _one_line(m)] for s, m in lesson["symbols"].items()], left=(0, 1)
     )
     yield line("")
-    yield heading("Idea of the proof")
+    yield heading(t("Idea of the proof"))
     yield indent(line(_one_line(lesson["idea"])), below=1)
-    yield heading("Try this")
+    yield heading(t("Try this"))
     for trial in lesson["trials"]:
         options = [f"--preset {_quote(trial['preset'])}"] if trial["preset"] else []
         options += [f"--{name.replace('_', '-')} {value}" for name, value in trial["knobs"].items()]
         command = " ".join(["ftheta check", id, *options])
         yield hanging_indent("·", FAINT, command, (f"\n{_one_line(trial['look'])}", FAINT))
     yield line("")
-    yield heading("What breaks it")
+    yield heading(t("What breaks it"))
     yield indent(line(_one_line(lesson["breaks"])), below=1)
-    yield heading("Where it leads")
+    yield heading(t("Where it leads"))
     yield Columns(
         ("", ""), [[other, _one_line(why)] for other, why in lesson["leads"].items()], left=(0, 1)
     )
@@ -97,7 +110,7 @@ def _lesson(id: str, lesson: Mapping[str, Any]) -> Iterator["RenderableType"]:
 
 
 def _picture(title: str) -> str:
-    return f"picture “{letters(title)}”"
+    return t("picture “{title}”", title=letters(title))
 
 
 def _one_line(words: str) -> str:
@@ -111,14 +124,16 @@ def _knob(setting: Mapping[str, Any]) -> list[Styled]:
     ends = f"{number(least)} … {number(most)}"
     if setting["type"] in ("bool", "str"):
         ends = ", ".join(knob["choices"]) or (
-            "true, false" if setting["type"] == "bool" else "text"
+            "true, false" if setting["type"] == "bool" else t("text")
         )
     option = f"--{setting['name'].replace('_', '-')}"
     return [option, f"{symbol}{letters(knob['says'])}", (ends, FAINT), number(setting["default"])]
 
 
 def _settings(knobs: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {number(value)}" for name, value in knobs.items()) or "the defaults"
+    return ", ".join(f"{name} = {number(value)}" for name, value in knobs.items()) or t(
+        "the defaults"
+    )
 
 
 def _quote(name: str) -> str:
@@ -127,7 +142,7 @@ def _quote(name: str) -> str:
 
 def _sources(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
     if entry["sources"]:
-        yield heading("Sources")
+        yield heading(t("Sources"))
         sources = entry["sources"]
         named = sources if isinstance(sources, Mapping) else {key: source(key) for key in sources}
         yield from (
@@ -135,5 +150,5 @@ def _sources(entry: Mapping[str, Any]) -> Iterator["RenderableType"]:
         )
         yield line("")
     if entry["errata"]:
-        yield heading("Errata in the sources")
+        yield heading(t("Errata in the sources"))
         yield indent(line(" ".join(plain(entry["errata"]).split())), below=1)

@@ -7,6 +7,7 @@ from html import escape
 from types import MappingProxyType
 from typing import Any
 
+from ftheta.languages import t
 from ftheta.logic import Check, Diagram, Enclosure, Judged, Result, Status
 from ftheta.logic.chart import Dag
 
@@ -17,6 +18,7 @@ from .page import data_table, figure_html, numerals, part_mark, pill, prose, tab
 from .parts import lesson_of, part_of_claim
 from .parts_html import parts_html
 from .plain import formula
+from .reasons import translate_reason
 from .sides import sides
 from .verdicts import MARKS, Look, look, remarks
 from .words import describe_status, describe_witness, failing_checks, source
@@ -35,14 +37,14 @@ def theorem_html(
     """Everything about one result; `anchor` is what links lead to, `anchors` those of other theorems on the page. Where
     it is `taught`, once on a page, parts and symbols are those of its lesson."""
     here = look(result.verdict)
-    mark = pill(here, ", vacuous" if result.vacuous else "")
-    title = f'<h3 class="title">{text(result.title)} {mark}</h3>' if headed else ""
+    mark = pill(here, f", {t('vacuous')}" if result.vacuous else "")
+    title = f'<h3 class="title">{text(t(result.title))} {mark}</h3>' if headed else ""
     lesson = lesson_of(result.id) if taught else None
     lettered = result.id if lesson else ""
     level = 2 if taught else 4
     wide = [chart for chart in result.charts if isinstance(chart, (Dag, Diagram))]
     small = [chart for chart in result.charts if not isinstance(chart, (Dag, Diagram))]
-    gist = f'<p class="gist">{prose(result.gist)}</p>' if result.gist else ""
+    gist = f'<p class="gist">{prose(t(result.gist))}</p>' if result.gist else ""
     statement = gist + taught_statement_html(result, lesson)
     draw = partial(figure_html, id=lettered)
     beside = all(len(formula(f)) <= _LONGEST_BESIDE for f in formulas(result.statement))
@@ -59,7 +61,7 @@ def theorem_html(
     tables = [
         claims_html(result.claims, lettered),
         examples_html(result, level),
-        numbers_html(result.numbers, heading("Numbers", level)),
+        numbers_html(result.numbers, heading(t("Numbers"), level)),
         *map(data_table, result.tables),
     ]
     below = "".join(
@@ -75,9 +77,7 @@ def taught_statement_html(result: Result, lesson: Mapping[str, Any] | None) -> s
     if lesson is None:
         return f'<div class="statement">{statement_html(result.statement)}</div>'
     parts = parts_html(lesson["parts"], lesson["symbols"])
-    return (
-        f"{explain_statement(result.statement, lesson['symbols'])}{heading('Its parts', 2)}{parts}"
-    )
+    return f"{explain_statement(result.statement, lesson['symbols'])}{heading(t('Its parts'), 2)}{parts}"
 
 
 def summary_html(result: Result, here: Look) -> str:
@@ -86,10 +86,13 @@ def summary_html(result: Result, here: Look) -> str:
     told = f"<p>{prose(_sentence(result.summary))}</p>" if result.summary else ""
     if failed and not result.claims:
         told = "".join(
-            f"<p><b>Requires: {prose(c.says or c.name)}.</b> Here: {prose(c.finding.note)}.</p>"
+            f"<p><b>{t('Requires:')} {prose(c.says or c.name)}.</b> {t('Here:')} {prose(c.finding.note)}.</p>"
             for c in failed
         )
-    meaning = f'<p class="faint">{escape(here.word.capitalize())}: {escape(here.means)}.</p>'
+    word = escape(here.word.capitalize())
+    meaning = (
+        f'<p class="faint">{t("{word}: {meaning}.", word=word, meaning=escape(here.means))}</p>'
+    )
     marked = "".join(
         f"<p><b>{escape(remark[:1].upper() + remark[1:])}.</b></p>" for remark in remarks(result)
     )
@@ -117,7 +120,9 @@ def checks_html(checks: Sequence[Check], level: int = 4) -> str:
             f'<li><span class="mark {family}">{mark}</span>{prose(check.says or check.name)}{note}</li>'
         )
     return (
-        f'{heading("Hypotheses", level)}<ul class="checks">{"".join(items)}</ul>' if items else ""
+        f'{heading(t("Hypotheses"), level)}<ul class="checks">{"".join(items)}</ul>'
+        if items
+        else ""
     )
 
 
@@ -125,7 +130,8 @@ def remedies_html(checks: Sequence[Check]) -> str:
     """How to meet the hypotheses that fail."""
     failed = [c for c in checks if c.finding.status is Status.FAILED and c.remedy]
     told = "".join(
-        f"<p><b>To meet “{text(c.name)}”:</b> {prose(c.remedy.rstrip('.'))}.</p>" for c in failed
+        f"<p><b>{t('To meet “{name}”:', name=text(c.name))}</b> {prose(c.remedy.rstrip('.'))}.</p>"
+        for c in failed
     )
     return f'<div class="remedy">{told}</div>' if told else ""
 
@@ -136,8 +142,11 @@ def printed_claims_html(as_printed: Sequence[Judged]) -> str:
     for judged in as_printed:
         here = look(judged.judgement.verdict)
         row = sides(judged.claim)
-        told = f"<b>As printed in the source:</b> {prose(judged.claim.what)} {pill(here)}"
-        against = f"{numerals(row.measured)} against {numerals(row.bound)}; {prose(judged.judgement.reason)}."
+        told = f"<b>{t('As printed in the source:')}</b> {prose(judged.claim.what)} {pill(here)}"
+        against = t(
+            "{left} against {right}", left=numerals(row.measured), right=numerals(row.bound)
+        )
+        against = f"{against}; {prose(translate_reason(judged.judgement.reason))}."
         witnesses = "".join(f"<p>{escape(words)}</p>" for words in describe_witness(judged))
         kind = "printed" if here.family == "refuted" else "note"
         parts.append(f'<div class="{kind}"><p>{told}</p><p>{against}</p>{witnesses}</div>')
@@ -147,7 +156,7 @@ def printed_claims_html(as_printed: Sequence[Judged]) -> str:
 def errata_html(result: Result) -> str:
     """What the sources print wrongly; nothing where they are right."""
     return (
-        f'<div class="note"><p><b>Errata in the sources:</b> {statement_html(result.errata)}</p></div>'
+        f'<div class="note"><p><b>{t("Errata in the sources:")}</b> {statement_html(result.errata)}</p></div>'
         if result.errata
         else ""
     )
@@ -160,15 +169,15 @@ def claims_html(claims: Sequence[Judged], id: str = "") -> str:
         row = sides(judged.claim)
         judgement = judged.judgement
         told = [
-            escape(judgement.reason),
+            escape(translate_reason(judgement.reason)),
             *map(escape, remarks(judgement)),
             *map(escape, describe_witness(judged)),
         ]
         cells = (numerals(row.measured), numerals(row.bound), numerals(row.slack))
-        mark = pill(look(judgement.verdict), ", vacuous" if judgement.vacuous else "")
+        mark = pill(look(judgement.verdict), f", {t('vacuous')}" if judgement.vacuous else "")
         what = part_mark(part_of_claim(id, judged.claim.what)) + prose(judged.claim.what)
         rows.append((what, mark, *cells, f'<td class="wraps">{"<br>".join(told)}</td>'))
-    head = ("Claim", "Verdict", "Measured", "Bound", "Slack", "Evidence")
+    head = (t("Claim"), t("Verdict"), t("Measured"), t("Bound"), t("Slack"), t("Evidence"))
     return table(head, rows, kind="claims", left=2) if rows else ""
 
 
@@ -177,7 +186,7 @@ def examples_html(result: Result, level: int = 4) -> str:
     if not result.examples and not result.example_numbers:
         return ""
     numbers = numbers_html(result.example_numbers, title="")
-    return f"{heading('Examples (not about the subject)', level)}{claims_html(result.examples)}{numbers}"
+    return f"{heading(t('Examples (not about the subject)'), level)}{claims_html(result.examples)}{numbers}"
 
 
 def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
@@ -193,7 +202,7 @@ def numbers_html(numbers: Mapping[str, Enclosure], title: str) -> str:
 def sources_html(result: Result) -> str:
     """The sources of the theorem, in one line."""
     told = "; ".join(text(source(key)) for key in result.sources)
-    return f'<p class="faint">Sources: {told}.</p>' if told else ""
+    return f'<p class="faint">{t("Sources:")} {told}.</p>' if told else ""
 
 
 def _see_also(result: Result, anchors: Mapping[str, str]) -> str:
@@ -202,4 +211,4 @@ def _see_also(result: Result, anchors: Mapping[str, str]) -> str:
         f'<a href="#{anchors[id]}">{text(id)}</a>' if id in anchors else text(id)
         for id in result.see_also
     ]
-    return f'<p class="faint">See also: {", ".join(names)}.</p>' if names else ""
+    return f'<p class="faint">{t("See also:")} {", ".join(names)}.</p>' if names else ""

@@ -1,7 +1,8 @@
 """The words, signs and colours of the verdicts, for every view."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ftheta.languages import later, t
 from ftheta.logic.hypothesis import Status
 from ftheta.logic.result import Result
 from ftheta.logic.verdict import MEANING, Judgement, Verdict
@@ -20,16 +21,18 @@ class Look:
 
 
 LOOKS = {
-    Verdict.PROVED: Look("✓", "proved", "holds", "green", MEANING[Verdict.PROVED]),
-    Verdict.CERTIFIED: Look("✓", "certified", "holds", "green", MEANING[Verdict.CERTIFIED]),
-    Verdict.CONSISTENT: Look("✓", "consistent", "holds", "green", MEANING[Verdict.CONSISTENT]),
+    Verdict.PROVED: Look("✓", later("proved"), "holds", "green", MEANING[Verdict.PROVED]),
+    Verdict.CERTIFIED: Look("✓", later("certified"), "holds", "green", MEANING[Verdict.CERTIFIED]),
+    Verdict.CONSISTENT: Look(
+        "✓", later("consistent"), "holds", "green", MEANING[Verdict.CONSISTENT]
+    ),
     Verdict.INCONCLUSIVE: Look(
-        "~", "inconclusive", "open", "yellow", MEANING[Verdict.INCONCLUSIVE]
+        "~", later("inconclusive"), "open", "yellow", MEANING[Verdict.INCONCLUSIVE]
     ),
     Verdict.INAPPLICABLE: Look(
-        "△", "not applicable", "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]
+        "△", later("not applicable"), "fails", "dark_orange", MEANING[Verdict.INAPPLICABLE]
     ),
-    Verdict.REFUTED: Look("✗", "refuted", "refuted", "red", MEANING[Verdict.REFUTED]),
+    Verdict.REFUTED: Look("✗", later("refuted"), "refuted", "red", MEANING[Verdict.REFUTED]),
 }
 MARKS = {  # of a hypothesis: its sign and its family
     Status.PROVED: ("✓", "holds"),
@@ -38,20 +41,25 @@ MARKS = {  # of a hypothesis: its sign and its family
     Status.FAILED: ("✗", "refuted"),
 }
 NOT_CHECKED = Look(
-    "–", "not checked", "unchecked", "bright_black", "the theorem was not run on this subject"
+    "–",
+    later("not checked"),
+    "unchecked",
+    "bright_black",
+    later("the theorem was not run on this subject"),
 )
-CONTRADICTED = "a sample contradicts it, without a witness that could be checked again"
-VACUOUS = "vacuous: the bound holds but lies above the trivial value"
+CONTRADICTED = later("a sample contradicts it, without a witness that could be checked again")
+VACUOUS = later("vacuous: the bound holds but lies above the trivial value")
 
 
 def look(verdict: Verdict | None) -> Look:
     """The look of a verdict; of none, that of a theorem that was not checked."""
-    return NOT_CHECKED if verdict is None else LOOKS[verdict]
+    found = NOT_CHECKED if verdict is None else LOOKS[verdict]
+    return replace(found, word=t(found.word), means=t(found.means))
 
 
 def remarks(judged: Judgement | Result) -> tuple[str, ...]:
     """What has to be said beside the verdict word: vacuous, contradicted by a sample, warnings of the data."""
     contradicted = isinstance(judged, Judgement) and judged.contradicted
     warnings = judged.provenance.data_warnings if isinstance(judged, Result) else ()
-    told = tuple(f"data warning: {warning}" for warning in warnings)
-    return (VACUOUS,) * judged.vacuous + (CONTRADICTED,) * contradicted + told
+    told = tuple(t("data warning: {words}", words=warning) for warning in warnings)
+    return (t(VACUOUS),) * judged.vacuous + (t(CONTRADICTED),) * contradicted + told

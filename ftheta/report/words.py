@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ftheta.catalogue.bibliography import references
+from ftheta.languages import later, t
 from ftheta.logic import AtMost, Check, Exists, Finding, Identity, Judged, Result, Status, Verdict
 from ftheta.logic.result import Audit
 from ftheta.logic.witness import Coordinate, Witness
@@ -10,6 +11,13 @@ from ftheta.logic.witness import Coordinate, Witness
 from .letters import letters
 from .numbers import enclosure, number
 from .verdicts import look
+
+STATUSES = {  # of a hypothesis
+    Status.PROVED: later("proved", "hypothesis"),
+    Status.SAMPLED: later("sampled", "hypothesis"),
+    Status.ASSUMED: later("assumed", "hypothesis"),
+    Status.FAILED: later("failed", "hypothesis"),
+}
 
 
 def headline(result: Result) -> Judged | None:
@@ -26,8 +34,8 @@ def failing_checks(result: Result) -> list[Check]:
 def describe_status(finding: Finding) -> str:
     """How well a hypothesis is known, in brackets after its note: why it is proved, or that it is not."""
     if finding.status is not Status.PROVED:
-        return f" ({finding.status.value})"
-    return f" (proved: {finding.why})" if finding.why else ""
+        return f" ({t(STATUSES[finding.status], 'hypothesis')})"
+    return f" ({t('proved: {why}', why=finding.why)})" if finding.why else ""
 
 
 def unmet_requirements(result: Result) -> str:
@@ -71,16 +79,26 @@ def describe_witness(judged: Judged) -> list[str]:
     claim = judged.claim
     words = []
     if isinstance(claim, Exists) and claim.found:
-        words.append("found: " + coordinates(claim.found))
+        words.append(t("found: {point}", point=coordinates(claim.found)))
     if isinstance(claim, (AtMost, Identity)) and claim.witness is not None:
         refuted = judged.judgement.verdict is Verdict.REFUTED
-        words.append(("witness: " if refuted else "checked again at ") + _witness(claim.witness))
+        point = _witness(claim.witness)
+        words.append(
+            t("witness: {point}", point=point)
+            if refuted
+            else t("checked again at {point}", point=point)
+        )
     return words
 
 
 def _witness(witness: Witness) -> str:
-    values = f"{enclosure(witness.left)} against {enclosure(witness.right)}"
-    return f"{coordinates(witness.at)}; there {values} ({letters(witness.how)})"
+    return t(
+        "{point}; there {left} against {right} ({how})",
+        point=coordinates(witness.at),
+        left=enclosure(witness.left),
+        right=enclosure(witness.right),
+        how=letters(witness.how),
+    )
 
 
 def coordinates(at: Mapping[str, Coordinate]) -> str:
@@ -90,7 +108,7 @@ def coordinates(at: Mapping[str, Coordinate]) -> str:
 
 def _coordinate(value: Coordinate) -> str:
     if isinstance(value, tuple):
-        rest = f", … {len(value):,} in all" if len(value) > 6 else ""
+        rest = f", … {t('{n} in all', n=f'{len(value):,}')}" if len(value) > 6 else ""
         return f"({', '.join(number(v) for v in value[:6])}{rest})"
     return letters(value) if isinstance(value, str) else number(value)
 
