@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, linalg, stats
 
-from ftheta.logic import Status
-from ftheta.theorems.attention.mean_field_attention import check_normality
+from ftheta.logic import Status, Verdict
+from ftheta.running import run
+from ftheta.subjects import Dataset, Measure
+from ftheta.theorems.attention.mean_field_attention import check_normality, mean_field_attention
 from ftheta.theorems.attention.mean_field_attention.cloud import Cloud
 from ftheta.theorems.attention.mean_field_attention.mean_field import (
     Attention,
@@ -148,3 +150,20 @@ def test_a_mixture_has_the_moments_of_its_parts():
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)
     between = sum(w * np.outer(a - mean, a - mean) for w, a in zip((0.25, 0.75), atoms))
     np.testing.assert_allclose(found.covariance, between + 0.25 * np.eye(2), atol=1e-12)
+
+
+def test_normal_tokens_of_many_dimensions_refute_nothing():
+    rows = 0.3 * np.random.default_rng(0).normal(size=(60, 5))
+    result = run(mean_field_attention, Dataset("normal", rows), time=0.1)
+    assert result.verdict is Verdict.CONSISTENT
+
+
+@pytest.mark.parametrize("spread", [3.0, 31.0])
+def test_a_quadrature_that_is_too_coarse_refutes_nothing(spread):
+    wide = Measure("one wide Gaussian", np.zeros((1, 2)), np.ones(1), spread)
+    result = run(mean_field_attention, wide, time=1e-4)
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_tokens_that_are_all_equal_are_no_sample_of_a_gaussian():
+    assert check_normality(np.ones((8, 3))).status is Status.FAILED
