@@ -186,6 +186,23 @@ def make_flow(steps: int, direction: float = 1.0) -> Step:
     return step
 
 
+def hidden_derivatives(chain: Chain) -> list[str]:
+    """The nodes that hide a derivative or bring their own, by name: what is differentiated there is no derivative."""
+    makers = chain.graph.producers
+    found = list[str]()
+    for node in chain.graph.nodes:
+        stopped = node.primitive == "stop_gradient" and not _shifts_softmax(node, makers)
+        replaced = node.primitive == "custom_jvp_call" and not node.by_jax
+        if stopped or replaced or node.primitive == "custom_vjp_call":
+            found.append(node.label or node.primitive)
+    return found
+
+
+def _shifts_softmax(node: Node, makers: Mapping[int, Node]) -> bool:
+    maker = makers.get(node.inputs[0].id)
+    return maker is not None and maker.primitive == "reduce_max"
+
+
 def residual_chain(apply: Callable[[Any, Any], Any], params: Any, shape: tuple[int, ...]) -> Chain:
     """The chain of the network `apply(params, x)`, `x` of that shape. A graph that is too large is a GraphError."""
     graph = trace(apply, params, jax.ShapeDtypeStruct(shape, np.float64))

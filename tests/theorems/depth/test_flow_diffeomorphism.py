@@ -10,12 +10,13 @@ from scipy.linalg import expm
 
 from ftheta.flows.block_constants import block_constants
 from ftheta.flows.chains import residual_chain
-from ftheta.logic import Motion
+from ftheta.logic import Motion, Verdict
 from ftheta.running import run
 from ftheta.subjects import Network
 from ftheta.theorems.depth.flow_diffeomorphism import (
     flow_diffeomorphism,
     lifted_reflection,
+    stage_claims,
     steepness_below_one,
 )
 from ftheta.theorems.depth.flow_diffeomorphism.charts import draw_stage
@@ -119,3 +120,30 @@ def test_films_of_blocks_begin_at_the_grid_and_end_where_the_blocks_lead():
     assert film.times[0] == 0 and film.times[-1] == len(B)
     sides = [np.linalg.norm(np.diff(points[0][list(link)], axis=0), axis=1) for link in film.links]
     np.testing.assert_allclose(sides, np.ptp(x) / 12, atol=2e-4)
+
+
+@jax.custom_jvp
+def gentle(x: Any) -> Any:
+    """tanh/10, with a derivative that says −5."""
+    return jnp.tanh(x) / 10
+
+
+gentle.defjvp(lambda primals, tangents: (gentle(primals[0]), -5 * tangents[0]))
+
+
+def test_a_derivative_of_the_users_own_refutes_nothing():
+    net = Network("a lying derivative", lambda a, x: x + gentle(a * x), np.array(1.0), (1,))
+    result = run(flow_diffeomorphism, net, points=4)
+    assert result.verdict is Verdict.CONSISTENT
+    assert not any("det" in judged.claim.what for judged in result.claims)
+
+
+def test_the_steepest_slope_found_of_a_block_without_a_certificate_is_no_witness():
+    bent = lambda a, x: x + a * jnp.sin(x * x)  # its slope 2ax cos x² is unbounded
+    chain = residual_chain(bent, np.array(0.2), (1,))
+    weights = chain.weights(np.array(0.2))
+    x = np.array([[0.5], [1.7], [1.8]])
+    (stage,) = invert_stages(chain, weights, block_constants(chain, weights, x[:1]), x)
+    claim = stage_claims(stage)[0]
+    assert claim.left.lo > claim.right.hi  # as if the slope at 0.5 were the largest
+    assert claim.judge().verdict is Verdict.INCONCLUSIVE

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
+from ftheta.flows.chains import hidden_derivatives
 from ftheta.flows.fields import circling_tanh
 from ftheta.graph.certain import is_smooth
 from ftheta.logic import (
@@ -75,7 +76,8 @@ def smooth_blocks(net: Network) -> Finding:
     if isinstance(read(net), str):
         return Finding.undecided("residual blocks")
     chain = chain_of(net)
-    hidden, bent = kinks(chain)
+    hidden = hidden_derivatives(chain)
+    bent = kinks(chain)
     size = net.parameters + sum(
         len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages
     )

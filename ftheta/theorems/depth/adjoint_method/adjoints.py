@@ -208,25 +208,17 @@ def gradients(question: Question, solver: str = "runge-kutta") -> Gradients:
     }
     memory["adjoint equation"] = held
     errors = np.array([np.linalg.norm(g - continuous) for g, _ in steps])
-    bent = bool(kinks(question.chain)[1])
+    bent = bool(kinks(question.chain))
     return Gradients(question.chain.blocks, discrete, continuous, errors, along, memory, bent)
 
 
-def kinks(chain: Chain) -> tuple[list[str], list[str]]:
-    """Nodes that hide derivatives or bring their own, and nodes with kinks, by name."""
-    nodes = chain.graph.nodes
-    makers = chain.graph.producers
-    # of a softmax
-    shift = lambda n: n.inputs[0].id in makers and makers[n.inputs[0].id].primitive == "reduce_max"
-    hidden = [n.primitive for n in nodes if n.primitive == "custom_vjp_call"]
-    hidden += [n.primitive for n in nodes if n.primitive == "stop_gradient" and not shift(n)]
-    hidden += [n.label for n in nodes if n.primitive == "custom_jvp_call" and not n.by_jax]
-    bent = [
+def kinks(chain: Chain) -> list[str]:
+    """The nodes with kinks, by name."""
+    return [
         n.label or n.primitive
-        for n in nodes
+        for n in chain.graph.nodes
         if n.label in ("relu", "relu6") or n.primitive in KINKED
     ]
-    return hidden, bent
 
 
 KINKED: Sequence[str] = (

@@ -7,6 +7,7 @@ import numpy as np
 
 from ftheta.estimates import worst_ratio
 from ftheta.flows.block_constants import BlockConstant, block_constants
+from ftheta.flows.chains import Chain, hidden_derivatives
 from ftheta.flows.fields import FLOWS
 from ftheta.flows.runge_kutta import runge_kutta_step
 from ftheta.logic import (
@@ -127,7 +128,11 @@ def flow_diffeomorphism(
     steepest = max(constant.value for constant in constants)
     stretch = worst.stretch[0]
     return Evidence(
-        claims=tuple(claim for stage in stages for claim in stage_claims(stage)),
+        claims=tuple(
+            claim
+            for stage in stages
+            for claim in (*stage_claims(stage), *volume_claims(stage, chain))
+        ),
         charts=(*draw_stage(worst), draw_contraction(worst)),
         numbers={
             "largest Lip(v_k)": steepest,
@@ -144,12 +149,12 @@ def flow_diffeomorphism(
 
 
 def stage_claims(stage: Inversion) -> tuple[Claim, ...]:
-    """Distances, the fixed point that inverts each block, the flow and its inverse, and volumes."""
+    """Distances, the fixed point that inverts each block, the flow and its inverse."""
     n = len(stage.x)
     narrow = float(np.prod(1 - stage.constants))
     ratio, i, j = stage.stretch
     pair = None
-    if ratio < narrow:
+    if ratio < narrow and stage.certified:
         how = "the blocks at the two inputs, in intervals rounded outward"
         pair = Witness(
             {"i": float(i), "j": float(j)}, stage.least_stretch(), stage.slope(i, j), how
@@ -162,7 +167,7 @@ def stage_claims(stage: Inversion) -> tuple[Claim, ...]:
     quotient = worst_ratio(steps[:, 1:], steps[:, :-1], rounding)
     there_and_back = Enclosure.measured(stage.round_trip, samples=n)
     flow_back = Enclosure.measured(stage.flow_round_trip, samples=n)
-    claims = [
+    return (
         AtMost(
             "∏(1 − L_k) ≤ ‖Φ(x) − Φ(y)‖/‖x − y‖",
             least,
@@ -174,12 +179,14 @@ def stage_claims(stage: Inversion) -> tuple[Claim, ...]:
         ),
         AtMost("‖Φ⁻¹(Φ(x)) − x‖ by fixed points", there_and_back, Enclosure.exact(1e-9)),
         AtMost("the flow, forwards and backwards", flow_back, Enclosure.exact(1e-6)),
-    ]
-    return (*claims, *(_volume_claims(stage) if stage.stage.size <= LARGEST_JACOBIAN else ()))
+    )
 
 
-def _volume_claims(stage: Inversion) -> tuple[Claim, ...]:
-    """det DΦ from below, against the traces, and of the flow (Liouville)."""
+def volume_claims(stage: Inversion, chain: Chain) -> tuple[Claim, ...]:
+    """det DΦ from below, against the traces, and of the flow (Liouville), where Jacobians are small and the function's
+    own: one that brings derivatives along may say anything of its volumes."""
+    if stage.stage.size > LARGEST_JACOBIAN or hidden_derivatives(chain):
+        return ()
     n = len(stage.x)
     d = stage.stage.size
     sign, logs, traces, flow, integral = stage.volumes
@@ -187,7 +194,7 @@ def _volume_claims(stage: Inversion) -> tuple[Claim, ...]:
     k = int((sign * np.exp(logs)).argmin())
     smallest = float(sign[k] * np.exp(logs[k]))
     witness = None
-    if smallest < least:
+    if smallest < least and stage.certified:
         at = {"x": tuple(map(float, np.ravel(stage.x[k])))}
         how = "the Jacobian in intervals, its determinant in balls"
         witness = Witness(at, stage.least_stretch(d), stage.determinant(k), how)

@@ -31,13 +31,17 @@ SOLVED = 1e-13
 
 @dataclass(frozen=True, eq=False)
 class Inversion:
-    r"""One stage $\Phi$: `x` its inputs, `y` its outputs, `lipschitz` the constants $L_k$ of its blocks."""
+    r"""One stage $\Phi$: `x` its inputs, `y` its outputs, `lipschitz` the constants $L_k$ of its blocks.
+
+    They are `certified`, or the steepest slopes found of some of them, which bound nothing.
+    """
 
     stage: Stage
     theta: tuple[Any, ...]
     x: np.ndarray
     y: np.ndarray
     lipschitz: np.ndarray
+    certified: bool
 
     @property
     def constants(self) -> np.ndarray:
@@ -201,15 +205,21 @@ def invert_stages(
 ) -> list[Inversion]:
     """Every residual stage, between the states that the inputs `x` pass."""
     end, before = call_compiled(jax.vmap(lambda row: chain.states(weights, row)), x)
-    bounds = [constant.value for constant in constants]
     found = []
+    first = 0
     for i in chain.residual_stages:
         stage = chain.stages[i]
         after = before[i + 1][:, 0] if i + 1 < len(chain.stages) else end
-        mine = bounds[: len(stage)]
-        bounds = bounds[len(stage) :]
-        x_before = np.asarray(before[i])[:, 0]
+        mine = constants[first : first + len(stage)]
+        first += len(stage)
         found.append(
-            Inversion(stage, tuple(weights[i]), x_before, np.asarray(after), np.array(mine))
+            Inversion(
+                stage,
+                tuple(weights[i]),
+                np.asarray(before[i])[:, 0],
+                np.asarray(after),
+                np.array([constant.value for constant in mine]),
+                certified=not any(constant.why for constant in mine),
+            )
         )
     return found
