@@ -9,13 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from ftheta.logic import Verdict
 from ftheta.networks import random_mlp
 from ftheta.networks.description import Dense, Description
 from ftheta.relu.line.cpa1d import affine, combination, from_jumps, realisation, relu
 from ftheta.relu.line.hat import HAT, shallow
+from ftheta.running import run
+from ftheta.subjects import Network
 from ftheta.theorems.width.measure_representation import (
     claims_about_hat,
     claims_about_network,
+    measure_representation,
     variation,
 )
 
@@ -124,3 +128,9 @@ def test_what_is_not_read_is_said(widths, hidden, why):
     found = variation.unreadable(net)
     assert (why in found) if why is not None else not found
     assert variation.unreadable(None)
+
+
+def test_an_affine_function_has_no_neurons_whose_mass_could_be_too_small():
+    affine_map = Description((Dense(np.array([[2.0]]), np.array([1.0])),))
+    result = run(measure_representation, Network.described(affine_map))
+    assert result.verdict is Verdict.INAPPLICABLE  # max(∫|f″|, |f′(−∞) + f′(∞)|) = 4 > 2

@@ -90,6 +90,8 @@ def unreadable(description: Description | None) -> str:
     if description is None or why:
         return why
     widths = description.widths
+    if len(widths) == 2:
+        return "no hidden layer: it is affine, and has no neurons to weigh"
     if len(widths) == 3 and (widths[0] > 1 or widths[1] <= MOST_NEURONS):
         return ""
     if widths[0] > 1:
