@@ -12,7 +12,7 @@ WORK = 2e10  # multiplications of one run, at most
 
 def affordable(parameters: int, rows: int, steps: int) -> int:
     """Of so many steps, those that a run on this many rows can afford."""
-    return min(steps, max(4, int(WORK / (6 * parameters * rows))))
+    return min(steps, max(4, int(WORK / max(6 * parameters * rows, 1))))
 
 
 def first_rows(
@@ -21,7 +21,7 @@ def first_rows(
     """The first rows of the data and their targets, as numbers; none where there are no data or no targets."""
     if data is None or data.y is None:
         return np.zeros((0, 1)), np.zeros((0, 1))
-    few = int(min(ROWS, max(16, 5e7 / parameters)))  # of a large network
+    few = int(min(ROWS, max(16, 5e7 / max(parameters, 1))))  # of a large network
     x = data.x[:few].astype(float)
     y = data.y[:few].astype(float)
     return x.reshape(len(x), -1) if flat else x, y.reshape(len(x), -1)

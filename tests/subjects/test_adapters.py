@@ -19,7 +19,8 @@ from ftheta.logic import theorem as make_theorem
 from ftheta.networks.description import random_mlp
 from ftheta.running import assess, run
 from ftheta.subjects import Dataset, Measure, Network
-from ftheta.subjects.problems import training_of_loss
+from ftheta.subjects.problems import has_a_loss, training_of_loss
+from ftheta.training.study import affordable
 
 seen = list[Measure]()
 
@@ -110,3 +111,10 @@ def test_a_forced_run_without_a_loss_says_what_is_missing():
             Network.described(random_mlp(np.random.default_rng(0), (2, 3, 1))),
             force=True,
         )
+
+
+def test_a_function_without_parameters_is_told_so():
+    bare = Network.of(lambda x: x.sum(), example=(2,), name="a sum")
+    bare = bare.with_data(Dataset("rows", np.eye(2), np.ones(2)))
+    assert has_a_loss.check(bare).note == "the network has no parameters"
+    assert affordable(0, 2, 7) == 7
