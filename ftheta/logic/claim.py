@@ -27,6 +27,7 @@ _EARNED = {
     Basis.SAMPLED: Verdict.CONSISTENT,
 }
 RTOL = 1e-9
+UNKNOWN = "nothing is known of one side"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class AtMost:
             return Judgement(
                 _strongest_verdict(left, right), _basis_reason(self, left, right), vacuous
             )
+        if not _is_known(left, right):
+            return Judgement(Verdict.INCONCLUSIVE, UNKNOWN, vacuous)
         if _is_sampled(left, right):
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right), vacuous)
         return Judgement(Verdict.INCONCLUSIVE, "the enclosures of the two sides overlap", vacuous)
@@ -74,6 +77,8 @@ class Identity:
         right = _round_outward(self.right, self)
         if _are_apart(left, right):
             return _contradiction(self, self.witness, _are_apart)
+        if not _is_known(left, right):
+            return Judgement(Verdict.INCONCLUSIVE, UNKNOWN)
         if _is_sampled(left, right):
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right))
         if left.is_point and right.is_point and left.basis is right.basis is Basis.EXACT:
@@ -182,6 +187,11 @@ def _strongest_verdict(*sides: Enclosure) -> Verdict:
 
 def _is_exact(*sides: Enclosure) -> bool:
     return all(e.basis is Basis.EXACT for e in sides)
+
+
+def _is_known(*sides: Enclosure) -> bool:
+    """Whether something is known of every side: what is no number has an enclosure without ends."""
+    return not any(isinf(e.lo) and isinf(e.hi) and e.lo < e.hi for e in sides)
 
 
 def _is_sampled(*sides: Enclosure) -> bool:

@@ -230,3 +230,10 @@ def test_a_limit_is_never_proved_or_refuted(limit, last, within):
 @given(enclosures(), enclosures())
 def test_not_finding_something_never_refutes_that_it_exists(achieved, wanted):
     assert Exists("x", {}, achieved, wanted).judge().verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("kind", [AtMost, Identity])
+def test_a_sample_of_which_nothing_is_known_is_consistent_with_nothing(kind):
+    nothing = Enclosure(basis=Basis.SAMPLED, samples=3)
+    for sides in ((nothing, Enclosure.exact(1)), (Enclosure.measured(1, samples=3), nothing)):
+        assert kind("x", *sides).judge().verdict is Verdict.INCONCLUSIVE
