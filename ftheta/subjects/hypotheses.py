@@ -25,6 +25,16 @@ def curvature_of(run: Training) -> tuple[Enclosure, Enclosure]:
     return sampled_curvature(run.objective, run.start + t * (aim - run.start))
 
 
+def claims_mu(run: Training) -> bool:
+    """Whether μ is claimed, by itself or by a Hessian: no point refutes what a sample alone suggests."""
+    return run.mu is not None or run.hessian is not None
+
+
+def claims_smoothness(run: Training) -> bool:
+    """Whether L is claimed, by itself or by a Hessian: no point refutes what a sample alone suggests."""
+    return run.smoothness is not None or run.hessian is not None
+
+
 def proved_range(run: Training) -> tuple[float, float, str]:
     """Curvatures between which all of F's lie, and why; the reason is empty where that is not known."""
     F = run.objective

@@ -28,7 +28,7 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.subjects import Network, Training
-from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.hypotheses import claims_smoothness, curvature_of, optimum_of
 from ftheta.subjects.problems import convex_and_smooth, problem_of, rows_of, smoothness_of
 from ftheta.subjects.stated import as_stated
 from ftheta.theorems.charts_descent import draw_excess
@@ -152,7 +152,7 @@ def first_order_family(
     numbers = {"L": L, "R": R} | {f"F_k − F*, {name}": value for name, value in reached.items()}
     above = ", ".join(f"{name} is {value:.3g} above F*" for name, value in reached.items())
     return Evidence(
-        claims=_claims(run.objective, run.start, optimum, paths, list(bounds.values()), L, step),
+        claims=_claims(run, optimum, paths, list(bounds.values()), L, step),
         charts=tuple(charts),
         numbers=numbers,
         tables=(_tabulate_memory(run.start.size),),
@@ -171,15 +171,16 @@ def _runners(mu: float, smoothness: float, step: float) -> list[Method]:
 
 
 def _claims(
-    objective: Callable[[Any], Any],
-    start: np.ndarray,
+    run: Training,
     optimum: np.ndarray,
     paths: list[Path],
     bounds: list[np.ndarray],
     L: float,
     step: float,
 ) -> tuple[AtMost, AtMost]:
-    """The bounds of gradient descent (the first path) and of Nesterov's method (the third)."""
+    """The bounds of gradient descent (the first path) and of Nesterov's method (the third); an L that was only met at
+    points is refuted by none."""
+    objective = run.objective
     least = float(objective(optimum))
     size = abs(float(paths[0].values[0]) - least)
     least_error = value_errors(objective, optimum[None], np.array([least]))
@@ -196,7 +197,9 @@ def _claims(
         "max over k of (F_k − F*) / (LR²/(4kh+2)), gradient descent",
         ratios[0],
         Enclosure.exact(1),
-        witness=_descent_witness(objective, start, optimum, paths[0].values - least, L, step),
+        witness=_descent_witness(objective, run.start, optimum, paths[0].values - least, L, step)
+        if claims_smoothness(run)
+        else None,
     )
     nesterov = AtMost(
         "max over k of (F_k − F*) / (2LR²/(k+1)²), Nesterov", ratios[1], Enclosure.exact(1)

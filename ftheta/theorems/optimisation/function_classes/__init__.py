@@ -27,10 +27,10 @@ from ftheta.spectra import Objective, along_training, eigenvalue_range, extremes
 from ftheta.spectra.classes import half_tanh_squared, logistic_constants, tanh_curvature
 from ftheta.spectra.compact import NetworkOnBall
 from ftheta.subjects import Network, Training
-from ftheta.subjects.hypotheses import curvature_of, proved_range
+from ftheta.subjects.hypotheses import claims_mu, claims_smoothness, curvature_of, proved_range
 from ftheta.subjects.stated import as_stated
 
-from .pairs import Pairs
+from .pairs import BY, Pairs
 
 KINDS = ("quadratic", "half tanh squared", "logistic regression", "tanh network on a ball")
 
@@ -120,10 +120,11 @@ def between_curvatures(subject: Training | Network) -> Finding:
     (lo, hi) = curvature_of(subject)
     (mu, L) = constants_of(subject)
     note = f"curvature met in [{lo.lo:.6g}, {hi.hi:.6g}], claimed [{mu:.6g}, {L:.6g}]"
-    if not (mu <= lo.hi + 1e-9 * abs(L) and hi.lo <= L * (1 + 1e-9)):
+    slack = 1e-9 * abs(L)
+    if not (mu <= lo.hi + slack and hi.lo <= L + slack):
         return Finding.failed(note, hi)
     low, high, why = proved_range(subject)
-    if why and mu <= low + 1e-9 * abs(L) and high <= L * (1 + 1e-9):
+    if why and mu <= low + slack and high <= L + slack:
         return Finding.proved(note, why, hi, basis=Basis.FLOAT)
     return Finding.sampled(note, hi)
 
@@ -161,7 +162,7 @@ def function_classes(
     mu, L = constants_of(subject)
     F = subject.objective
     found = Pairs.draw(F, subject.start, radius, pairs, rng)
-    claims = _claim_inequalities(found, mu, L)
+    claims = _claim_inequalities(found, mu, L, (claims_mu(subject), claims_smoothness(subject)))
     if isinstance(F, NetworkOnBall):
         claims.append(_claim_lipschitz(F, np.concatenate(found.slopes)))
     if subject.hessian is not None and subject.smoothness is None:
@@ -179,14 +180,21 @@ def function_classes(
 # -- a function with its constants --------------------------------------------------------------------------
 
 
-def _claim_inequalities(found: Pairs, mu: float, L: float) -> list[Claim]:
-    """At each inequality the pair that comes nearest to failing, or fails."""
+def _claim_inequalities(
+    found: Pairs, mu: float, L: float, claimed: tuple[bool, bool]
+) -> list[Claim]:
+    """At each inequality the pair that comes nearest to failing, or fails.
+
+    It refutes what the subject claims of μ and of L; of `claimed` (μ, L) those that are not were only met at points.
+    """
     claims: list[Claim] = []
     for name, (left, right) in found.sides(mu, L).items():
         size = np.abs(left) + np.abs(right) + np.abs(found.values[0]) + np.abs(found.values[1])
         k = int(np.argmax(np.nan_to_num((left - right) / np.maximum(size, 1e-300), nan=np.inf)))
         one, other = (_enclose_seen(float(side[k]), len(found)) for side in (left, right))
-        again = found.enclose(name, k, mu, L) if left[k] > right[k] else None
+        needed = [is_claimed for constant, is_claimed in zip("μL", claimed) if constant in BY[name]]
+        refutes = left[k] > right[k] and all(needed)
+        again = found.enclose(name, k, mu, L) if refutes else None
         claims.append(AtMost(name, one, other, witness=again, atol=1e-12 * float(size[k])))
     return claims
 

@@ -12,6 +12,14 @@ from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import Enclosure, Witness
 from ftheta.spectra.compact import NetworkOnBall, into_ball
 
+SMOOTH = "smooth: ‖∇F(y) − ∇F(x)‖ ≤ max(L, −μ)‖y − x‖"
+DESCENT = "descent lemma: F(y) ≤ F(x) + ⟨∇F(x), y − x⟩ + L/2‖y − x‖²"
+CONVEX = "μ-convex: F(x) + ⟨∇F(x), y − x⟩ + μ/2‖y − x‖² ≤ F(y)"
+COERCIVE = "co-coercive: ‖∇F(y) − ∇F(x)‖²/L ≤ ⟨∇F(y) − ∇F(x), y − x⟩"
+INTERPOLATION = "interpolation"
+BY = {SMOOTH: "μL", DESCENT: "L", CONVEX: "μ", COERCIVE: "μL", INTERPOLATION: "μL"}
+"""The constants by which each inequality holds."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -69,19 +77,16 @@ class Pairs:
         bent = (turn**2).sum(1)
         linear = a + (g * step).sum(1)
         found = {
-            "L-smooth: ‖∇F(y) − ∇F(x)‖ ≤ L‖y − x‖": (bent**0.5, L * square**0.5),
-            "descent lemma: F(y) ≤ F(x) + ⟨∇F(x), y − x⟩ + L/2‖y − x‖²": (
-                b,
-                linear + L / 2 * square,
-            ),
-            "μ-convex: F(x) + ⟨∇F(x), y − x⟩ + μ/2‖y − x‖² ≤ F(y)": (linear + mu / 2 * square, b),
+            SMOOTH: (bent**0.5, max(L, -mu) * square**0.5),
+            DESCENT: (b, linear + L / 2 * square),
+            CONVEX: (linear + mu / 2 * square, b),
         }
-        if mu >= 0:
+        if mu >= 0 and L > 0:
             inner = (turn * step).sum(1)
-            found["co-coercive: ‖∇F(y) − ∇F(x)‖²/L ≤ ⟨∇F(y) − ∇F(x), y − x⟩"] = (bent / L, inner)
+            found[COERCIVE] = (bent / L, inner)
         if mu < L:
             gap = ((h - g - mu * step) ** 2).sum(1) / (2 * (L - mu))
-            found["interpolation"] = (linear + mu / 2 * square + gap, b)
+            found[INTERPOLATION] = (linear + mu / 2 * square + gap, b)
         return found
 
     def enclose(self, name: str, k: int, mu: float, L: float) -> Witness:

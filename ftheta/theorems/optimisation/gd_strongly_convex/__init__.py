@@ -20,7 +20,7 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.subjects import Training
-from ftheta.subjects.hypotheses import curvature_of, optimum_of
+from ftheta.subjects.hypotheses import claims_mu, claims_smoothness, curvature_of, optimum_of
 from ftheta.subjects.stated import as_stated, why_quadratic
 from ftheta.training import gradient_descent
 from ftheta.training.rounding import carried_on, step_errors
@@ -120,7 +120,15 @@ def gd_strongly_convex(
     bound = error[0] * gamma**k
     curves = (Series("bound γᵏ‖θ₀ − θ*‖²", k, bound, "bound"), Series("measured", k, error))
     return Evidence(
-        claims=claim_contraction(run.objective, path, optimum, doubt, gamma, (tau, mu, L)),
+        claims=claim_contraction(
+            run.objective,
+            path,
+            optimum,
+            doubt,
+            gamma,
+            (tau, mu, L),
+            claimed=claims_mu(run) and claims_smoothness(run),
+        ),
         charts=(
             Curves(
                 "error against the bound", Axis("iteration k"), Axis("‖θ_k − θ*‖²", "log"), curves
@@ -138,10 +146,13 @@ def claim_contraction(
     doubt: float,
     gamma: float,
     constants: tuple[float, float, float],
+    *,
+    claimed: bool = True,
 ) -> tuple[AtMost, AtMost]:
     r"""$\|\theta_k-\theta^*\|^2\le\gamma^k\|\theta_0-\theta^*\|^2$ for every $k$, and the factor of every single step.
 
     `path` holds the iterates, `optimum` is at most `doubt` from $\theta^*$, `constants` are $\tau$, $\mu$ and $L$.
+    A step refutes those that are `claimed`; those that were only met at points it may exceed.
     Every iterate is compared with the bound, also where the bound is 0 or underflows. Distances may exceed it by what
     float64 has added to them: the errors of the steps, carried on by the contraction, and the doubt about the optimum.
     """
@@ -157,14 +168,15 @@ def claim_contraction(
     ratio = _square(worst_ratio(distance, root * distance[0], allowed))
     excess = distance[1:] - rounding - 2 * doubt
     steepest = _square(worst_ratio(excess, distance[:-1]))
+    checked = claimed and doubt == 0
     first = (
         enclose_first_step(objective, path[0], optimum, constants)
-        if ratio > 1 and doubt == 0
+        if ratio > 1 and checked
         else None
     )
     witness = (
         enclose_worst_step(objective, path, optimum, constants)
-        if steepest > sharp and doubt == 0
+        if steepest > sharp and checked
         else None
     )
     what = f"max over k of ‖θ_k − θ*‖² / (γᵏ ‖θ₀ − θ*‖²), distances up to {allowed.max():.1e} of rounding"
