@@ -28,7 +28,7 @@ WIDTHS = (64, 48, 48, 10)
 @dataclass(frozen=True, eq=False)
 class Case:
     """A network, the data it is judged on and trained on, the rule that its fault breaks (none if healthy), and the
-    facts beyond the quick ones that tell of it."""
+    facts beyond the quick ones that tell of it. Of several `inputs` each is one part of the columns of the data."""
 
     name: str
     model: nn.Module
@@ -36,6 +36,13 @@ class Case:
     train: ft.Dataset
     rule: str = ""
     more: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+    def rows(self, data: ft.Dataset) -> ft.Dataset | dict[str, np.ndarray]:
+        """The data as an audit takes them: of several inputs an array each, by name."""
+        if not self.inputs or data.y is None:
+            return data
+        return dict(zip(self.inputs, np.split(data.x, len(self.inputs), axis=1))) | {"y": data.y}
 
 
 # -- data --------------------------------------------------------------------------------------------------------------
@@ -198,6 +205,30 @@ class Transformer(nn.Module):
         return self.head(state.mean(1))
 
 
+class Halves(nn.Module):
+    """Two inputs, the upper and the lower half of an image, each with a layer of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.above = nn.Linear(32, 32)
+        self.below = nn.Linear(32, 32)
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, upper: torch.Tensor, lower: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.relu(torch.cat([self.above(upper), self.below(lower)], 1)))
+
+
+class Split(nn.Module):
+    """A module of two inputs as one of their vector, as it is trained."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.module(*x.chunk(2, 1))
+
+
 class Scaled(nn.Module):
     """A network between the scaling of its inputs and of its outputs, both measured on the rows of training."""
 
@@ -250,6 +281,14 @@ def transformer() -> Case:
     torch.manual_seed(0)
     model = train_module(Transformer(), train, steps=200, decay=0.3, batch=256)
     return Case("transformer", model, without_rows_of(train, test), train)
+
+
+def two_inputs() -> Case:
+    test, train = split()
+    torch.manual_seed(0)
+    model = Halves()
+    train_module(Split(model), train, steps=200, jitter=0.15)
+    return Case("two-inputs", model.eval(), test, train, inputs=("upper", "lower"))
 
 
 def regression() -> Case:
@@ -358,7 +397,7 @@ def not_robust() -> Case:
     return Case("not-robust", model, test, train, "invisible-changes", ("certified-rows",))
 
 
-KINDS = (healthy, cnn, resnet, gru, transformer, regression, autoencoder)
+KINDS = (healthy, cnn, resnet, gru, transformer, two_inputs, regression, autoencoder)
 TWINS = {  # a fault, and its healthy twin
     dead_layer: healthy,
     exploding: deep,
@@ -373,11 +412,11 @@ CASES = (*KINDS, deep, eval_mode, noisy, *TWINS)
 
 def audit(case: Case, only: tuple[str, ...] = QUICK) -> Audit:
     """What is quick to say, in this process. The rows of training of a memorised network say the same twice."""
-    train = None if case.name in ("noisy", "overconfident") else case.train
+    train = None if case.name in ("noisy", "overconfident") else case.rows(case.train)
     skip = () if train is not None else ("shared-rows", "two-samples", "train-test-gap")
     facts = (*only, *case.more)
     found = ft.audit(
-        case.model, case.data, train=train, only=facts, skip=skip, budget=None, workers=0
+        case.model, case.rows(case.data), train=train, only=facts, skip=skip, budget=None, workers=0
     )
     return replace(found, subject=case.name)
 
@@ -385,7 +424,8 @@ def audit(case: Case, only: tuple[str, ...] = QUICK) -> Audit:
 def score(case: Case) -> float:
     """The accuracy, or the mean over the rows of the squared error of all outputs, as PyTorch computes it."""
     with torch.no_grad():
-        outputs = case.model.eval()(torch.as_tensor(case.data.x))
+        parts = torch.as_tensor(case.data.x).chunk(len(case.inputs) or 1, 1)
+        outputs = case.model.eval()(*parts)
     labels = torch.as_tensor(case.data.y)
     if labels.dtype.is_floating_point:
         return float(nn.functional.mse_loss(outputs, labels)) * outputs.shape[1]

@@ -4,8 +4,11 @@ import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ftheta.logic import SubjectError, UnknownSubjectError
 from ftheta.subjects import Dataset, Network
@@ -55,8 +58,13 @@ class Recipe:
         )
 
     @property
-    def _example(self) -> tuple[int, ...] | None:
-        """The shape of one input, with its batch axis: a module of torch does not say it, the rows of the data do."""
+    def _example(self) -> tuple[Any, ...] | None:
+        """The shape of one input, with its batch axis: a module of torch does not say it, the rows of the data do. A
+        dictionary of arrays has one for each argument of its `forward`: then the first row of each."""
+        if isinstance(self.data, dict):
+            names = [name for name in signature(self.model.forward).parameters if name in self.data]
+            if len(names) > 1:
+                return tuple(np.asarray(self.data[name])[:1] for name in names)
         data = self._read_data(self.data)
         return None if data is None else (1, *data.x.shape[1:])
 

@@ -10,7 +10,7 @@ from ftheta.languages import t
 from ftheta.logic.knob import parse_knobs
 from ftheta.report.working import Working
 
-from .common import Flag, Json, console, exit_code
+from .common import Flag, Json, console, exit_code, options_of
 
 
 def check(
@@ -66,7 +66,8 @@ def check(
         knobs["data"] = data
     elif with_data is None:
         with_data = data
-    parse_knobs(settings_of(entry), knobs)  # a wrong knob is refused before JAX is imported
+    # a wrong knob is refused before JAX is imported
+    parse_knobs(settings_of(entry), knobs, options_of(check))
     from ftheta.report.save import ensure_savable, save
 
     for path in out or []:

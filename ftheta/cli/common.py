@@ -1,7 +1,8 @@
 """What the commands share: options, output, exit codes."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -13,6 +14,12 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, Parameter(negative="", help="Print JSON on standard output.")]
 Flag = Parameter(negative="")
+
+
+def options_of(command: Callable[..., int]) -> list[str]:
+    """The names of the options of a command, without those of a theorem."""
+    parameters = signature(command).parameters.values()
+    return [part.name.replace("_", "-") for part in parameters if part.kind is part.KEYWORD_ONLY]
 
 
 def exit_code(results: "Sequence[Result]", strict: bool) -> int:

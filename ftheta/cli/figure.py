@@ -10,7 +10,7 @@ from ftheta.logic import SubjectError, UsageError, suggest
 from ftheta.logic.knob import parse_knobs
 from ftheta.report.working import Working
 
-from .common import Flag
+from .common import Flag, options_of
 
 if TYPE_CHECKING:
     from ftheta.logic import Result
@@ -95,7 +95,8 @@ def _check(
     if data is not None and any(knob["name"] == "data" for knob in entry["knobs"]):
         knobs["data"] = data
         data = None
-    parse_knobs(settings_of(entry), knobs)  # a wrong knob is refused before JAX is imported
+    # a wrong knob is refused before JAX is imported
+    parse_knobs(settings_of(entry), knobs, options_of(figure))
     from ftheta.checking import check
 
     with Working(f"checking {entry['id']}"):

@@ -1,7 +1,7 @@
 """The knobs of a theorem: its keyword-only arguments, read off the signature once for every view."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -117,15 +117,19 @@ def _setting(parameter: inspect.Parameter, hint: Any) -> Setting | None:
     return Setting(parameter.name, kind.__name__, parameter.default, knob)
 
 
-def parse_knobs(settings: tuple[Setting, ...], given: Mapping[str, Any]) -> dict[str, Value]:
-    """All knobs with their values: the given ones checked, the others at their defaults."""
+def parse_knobs(
+    settings: tuple[Setting, ...], given: Mapping[str, Any], beside: Iterable[str] = ()
+) -> dict[str, Value]:
+    """All knobs with their values: the given ones checked, the others at their defaults. What may have been meant by an
+    unknown name is looked for among those `beside` them too."""
     known = {s.name: s for s in settings}
     unknown = {name.replace("-", "_") for name in given} - set(known)
     if unknown:
         options = [f"--{name.replace('_', '-')}" for name in known]
         wrong = [f"--{name.replace('_', '-')}" for name in sorted(unknown)]
         offered = f"the options of this theorem are {', '.join(options) or 'none'}"
-        remedy = " ".join(filter(None, (suggest(wrong[0], options), offered)))
+        near = suggest(wrong[0], [*options, *(f"--{name}" for name in beside)])
+        remedy = " ".join(filter(None, (near, offered)))
         raise UsageError(f"Unknown option {', '.join(wrong)}.", remedy=remedy)
     values = {name.replace("-", "_"): value for name, value in given.items()}
     return {s.name: s.parse(values[s.name]) if s.name in values else s.default for s in settings}

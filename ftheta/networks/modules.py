@@ -18,16 +18,19 @@ class Parts(NamedTuple):
     params: Any
 
 
-def split(function: Any, shape: tuple[int, ...]) -> Parts:
+def split(
+    function: Any, shape: tuple[int, ...], unpack: Callable[[Any], Any] = lambda x: x
+) -> Parts:
     """The parameters of a module and the function of them, for one input of that shape, as it is used after training.
 
-    A pair of an equinox module and its state is a module too. Any other callable has no parameters.
+    A pair of an equinox module and its state is a module too. Any other callable has no parameters. It is called with
+    what `unpack` makes of the input.
     """
     import equinox as eqx
 
     if isinstance(function, eqx.Module) or is_stateful(function):
-        return _of_equinox(function, shape)
-    return Parts(lambda params, x: function(x), ())
+        return _of_equinox(function, shape, unpack)
+    return Parts(lambda params, x: function(unpack(x)), ())
 
 
 def is_stateful(found: Any) -> bool:
@@ -60,7 +63,7 @@ def wide(tree: Any) -> Any:
 # ---- equinox ---------------------------------------------------------------------------------------------------------
 
 
-def _of_equinox(given: Any, shape: tuple[int, ...]) -> Parts:
+def _of_equinox(given: Any, shape: tuple[int, ...], unpack: Callable[[Any], Any]) -> Parts:
     """Dropout is off and batch normalisation uses its running statistics, in a copy."""
     import equinox as eqx
 
@@ -74,7 +77,8 @@ def _of_equinox(given: Any, shape: tuple[int, ...]) -> Parts:
     def apply(params: Any, x: Any, seed: int = 0) -> Any:
         keys = {"key": jax.random.key(seed)} if needs_key else {}
         whole = eqx.combine(params, static)
-        return whole(x, **keys) if state is None else whole(x, state, **keys)[0]
+        inputs = unpack(x)
+        return whole(inputs, **keys) if state is None else whole(inputs, state, **keys)[0]
 
     if needs_key:
         _ensure_not_random(apply, params, shape, type(module).__name__)
@@ -124,7 +128,9 @@ def is_nnx(found: Any) -> bool:
     )
 
 
-def split_nnx(module: Any, shape: tuple[int, ...]) -> tuple[Parts, tuple[int, ...]]:
+def split_nnx(
+    module: Any, shape: tuple[int, ...], unpack: Callable[[Any], Any] | None = None
+) -> tuple[Parts, tuple[int, ...]]:
     """The same for a module of flax NNX, with the shape of one input.
 
     A first axis of length 1, of the example and of the output, is a batch, as most modules of flax expect one.
@@ -143,10 +149,10 @@ def split_nnx(module: Any, shape: tuple[int, ...]) -> tuple[Parts, tuple[int, ..
 
     def whole(params: Any, x: Any) -> Any:
         state = jax.tree.unflatten(tree, [params[name] for name in names])
-        return nnx.merge(graph, state, rest, copy=True)(x)
+        return nnx.merge(graph, state, rest, copy=True)(x if unpack is None else unpack(x))
 
     params = {name: leaf for name, (_, leaf) in zip(names, leaves)}
-    if not _takes_batches(whole, params, shape):
+    if unpack is not None or not _takes_batches(whole, params, shape):
         return Parts(whole, params), shape
     return Parts(lambda params, x: whole(params, x[None])[0], params), shape[1:]
 

@@ -32,8 +32,8 @@ class Network:
     given, is the data it was trained on. `training_parts` are layers, in words, that were in training mode when the
     network was handed over, where that makes a difference; it is read as it is after training.
 
-    Several inputs of a file are one vector here: `parts` are their names and shapes, in its order, and an `.npz` file
-    with an array of each name is its data. `data_errors` say which data could not become its own, and why.
+    Several inputs are one vector here: `parts` are their names and shapes, in its order, and an `.npz` file or a
+    dictionary with an array of each name is its data. `data_errors` say which data could not become its own, and why.
 
     `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
     no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
@@ -78,8 +78,14 @@ class Network:
         return cls(name, made.apply, made.params, (layers.widths[0],), description)
 
     @classmethod
-    def of(cls, function: Any, example: Any, name: str = "") -> "Network":
+    def of(
+        cls, function: Any, example: Any, name: str = "", *, output: int | str | None = None
+    ) -> "Network":
         """A network from a JAX callable, or a module of equinox or flax NNX, and one example input or its shape.
+
+        The example may be a dictionary, a tuple or any tree of arrays or shapes: several inputs, which are one vector
+        to the network (`parts`). An array of whole numbers is one of token ids. `output` is the name or the number of
+        the one output to take where there are several.
 
         Modules are read as they are used after training: dropout is off, batch normalisation uses its running
         statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
@@ -89,6 +95,7 @@ class Network:
         """
         from ftheta.networks.dense_chains import read_dense_chain
         from ftheta.networks.modules import is_nnx, is_stateful, is_torch, split, split_nnx
+        from ftheta.networks.packing import choose_output, packing_of, shape_of
 
         if is_torch(function):
             from ftheta.networks.torch.exporting import import_module
@@ -96,21 +103,25 @@ class Network:
             return cls.of_import(
                 import_module(function, example, None), name or type(function).__name__
             )
-        shape = shape_of(example)
         named = function[0] if is_stateful(function) else function
         name = name or getattr(named, "__name__", type(named).__name__)
+        packing = packing_of(example, name)
+        shape = shape_of(example) if packing is None else packing.feed.shape
+        unpack = {} if packing is None else {"unpack": packing.unpack}
         hint = ""
         if is_nnx(function):
             hint = f"; if it takes batches, give the shape of a batch of one, {(1, *shape)}"
-            (apply, params), shape = split_nnx(function, shape)
+            (apply, params), shape = split_nnx(function, shape, **unpack)
         else:
-            apply, params = split(function, shape)
-        net = cls(name, apply, params, shape)
+            apply, params = split(function, shape, **unpack)
+        if output is not None:
+            apply = choose_output(apply, output, name)
+        net = cls(name, apply, params, shape, parts=packing.parts if packing else ())
         net._check(hint)
         layers = read_dense_chain(apply, params, shape)
         if layers is None:
             return net
-        read = cls.described(layers, name)
+        read = replace(cls.described(layers, name), parts=net.parts)
         return read if _is_same_network(net, read) else net
 
     @classmethod
@@ -269,17 +280,29 @@ class Network:
                 True
             ):  # as in every run: JAX may remember constants in the precision it met them in
                 output = jax.eval_shape(self._traceable, self.example)
+        except SubjectError:
+            raise
         except Exception as error:
             raise SubjectError(
                 "JAX cannot trace this function.",
                 where=self.name,
                 got=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
-                remedy=f"it must be written in jax.numpy and accept one input of shape {self.input_shape}{hint}",
+                remedy=f"it must be written in jax.numpy and accept {self._describe_input()}{hint}",
             ) from error
         if not hasattr(output, "shape"):
+            from ftheta.networks.packing import describe_outputs
+
             raise SubjectError(
-                "A network returns one array.", where=self.name, got=type(output).__name__
+                "A network returns one array.",
+                where=self.name,
+                got=type(output).__name__,
+                remedy=describe_outputs(output),
             )
+
+    def _describe_input(self) -> str:
+        if not self.parts:
+            return f"one input of shape {self.input_shape}"
+        return "inputs of shapes " + ", ".join(f"{name} {shape}" for name, shape in self.parts)
 
 
 def _count_inputs_but_time(net: Network) -> tuple[int, str]:
@@ -302,11 +325,6 @@ ROWS_OF = {
     "velocity": _count_inputs_but_time,
 }
 """How many entries the rows of the modelled law have, and why."""
-
-
-def shape_of(example: Any) -> tuple[int, ...]:
-    """The shape that an example input has or is."""
-    return tuple(example) if isinstance(example, (tuple, list)) else np.shape(example)
 
 
 def _is_same_network(one: Network, other: Network) -> bool:

@@ -26,7 +26,7 @@ from .dataset import Dataset
 from .files import from_arrays, from_rows, is_data, read_data, with_notes
 from .kinds import Family, Measure, Target, Training
 from .matching import class_name
-from .network import Network, shape_of
+from .network import Network
 
 if TYPE_CHECKING:
     from ftheta.networks.scikit import Outputs
@@ -264,6 +264,8 @@ FORMATS = (
 
 
 def _shape(asked: Asked) -> tuple[int, ...] | None:
+    from ftheta.networks.packing import shape_of
+
     return None if asked.example is None else shape_of(asked.example)
 
 
@@ -302,6 +304,9 @@ def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
         return _from_scikit(found, name, asked)
     if isinstance(found, np.ndarray):
         return from_rows(found, name, asked.labels)
+    if isinstance(found, dict) and Dataset in asked.takes:
+        arrays = {str(key): np.asarray(values) for key, values in found.items()}
+        return from_arrays(arrays, Path("the dictionary"), "the rows", asked.labels, asked.parts)
     if asked.example is not None:
         return Network.of(found, asked.example, name)
     size = input_size(found)

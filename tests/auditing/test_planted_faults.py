@@ -91,7 +91,8 @@ def test_every_fault_is_absent_from_the_report_of_its_twin(faults):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "name", ["cnn", "resnet", "gru", "transformer", "regression", "autoencoder", "deep"]
+    "name",
+    ["cnn", "resnet", "gru", "transformer", "two_inputs", "regression", "autoencoder", "deep"],
 )
 def test_networks_of_every_kind_are_audited_with_the_numbers_of_pytorch(faults, name):
     case = getattr(faults, name)()

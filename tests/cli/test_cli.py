@@ -93,6 +93,7 @@ def test_the_worked_example_shows_values_adjoints_and_the_gradient(capsys):
         (("check", "gd-strongly-convex", "--kappa", "abc"), 2, "finite number"),
         (("check", "gd-strongly-convex", "--kappa", "1e99"), 2, "between"),
         (("check", "gd-strongly-convex", "--kapa", "3"), 2, "--kappa"),
+        (("check", "gd-strongly-convex", "--sede", "3"), 2, "--seed"),
         (("check", "gd-strongly-convex", "--preset", "nope"), 2, "textbook"),
         (("check", "gd-strongly-convex", "--save", "figure.bmp"), 2, ".svg"),
         (("check", "lipschitz-bounds", "--on", "missing.npz"), 4, "no such file"),

@@ -78,6 +78,16 @@ def test_an_audit_reads_one_array_per_input(two, tmp_path):
     assert accuracy.value.lo == pytest.approx(0.8)
 
 
+def test_an_audit_of_a_module_takes_a_dictionary_of_rows(two):
+    module, (image, extra) = two
+    right = module(image, extra).argmax(1).numpy()
+    rows = {"extra": extra.double().numpy(), "image": image.numpy(), "y": right}
+    rows["y"] = np.where(np.arange(5) == 0, (right + 1) % 3, right)
+    found = ft.audit(module, rows, only=["test-error"], workers=0)
+    (accuracy,) = [fact for fact in found.sections[0].facts if fact.key == "accuracy"]
+    assert accuracy.value.lo == pytest.approx(0.8)
+
+
 def test_ids_and_a_mask_are_one_row_of_whole_numbers():
     torch.manual_seed(1)
     module = Tokens().eval()

@@ -31,7 +31,7 @@ def import_module(module: torch.nn.Module, example: Any, until: str | None = Non
 
     The example may be what one would pass to the module, a batch of any number of inputs, or one input alone: it is
     passed as it is and, if the module does not take it, with a batch axis before it. Of a module of several inputs it
-    is a tuple of tensors, and these are one vector to the network.
+    is a tuple of tensors or arrays, and these are one vector to the network.
     """
     import torch
 
@@ -41,9 +41,10 @@ def import_module(module: torch.nn.Module, example: Any, until: str | None = Non
         if (
             isinstance(example, tuple)
             and example
-            and all(isinstance(part, torch.Tensor) for part in example)
+            and all(isinstance(part, torch.Tensor | np.ndarray) for part in example)
         ):
-            found = import_exported(_export_module(module, example, where), where, until)
+            inputs = tuple(_as_tensor(part, module) for part in example)
+            found = import_exported(_export_module(module, inputs, where), where, until)
             return replace(found, training_parts=training)
         fitting, batch = _fitting(module, example, where)
         exported = _export_module(module, (fitting,), where)
@@ -196,14 +197,30 @@ def _by_rows(module: torch.nn.Module, x: torch.Tensor, y: Any) -> bool:
     )
 
 
+def _as_tensor(part: Any, module: torch.nn.Module) -> torch.Tensor:
+    """A tensor as it is; an array of reals in the type of the module, one of whole numbers as indices."""
+    import torch
+
+    if isinstance(part, torch.Tensor):
+        return part
+    if part.dtype.kind != "f":
+        return torch.as_tensor(part, dtype=torch.int64)
+    return torch.as_tensor(part, dtype=_state(module).dtype)
+
+
+def _state(module: torch.nn.Module) -> torch.Tensor:
+    """A tensor of the module's type and place."""
+    import torch
+
+    numbers = (*module.parameters(), *module.buffers())
+    return next((number for number in numbers if number.is_floating_point()), torch.zeros(()))
+
+
 def _readings(module: torch.nn.Module, example: Any, where: str) -> Iterator[torch.Tensor]:
     """The example as a tensor of the module's type and place; a shape alone may be meant for reals or for indices."""
     import torch
 
-    state = next(
-        (t for t in (*module.parameters(), *module.buffers()) if t.is_floating_point()),
-        torch.zeros(()),
-    )
+    state = _state(module)
     if isinstance(example, (tuple, list)) and len(example) == 1 and hasattr(example[0], "shape"):
         example = example[0]
     if isinstance(example, (tuple, list)) and all(
