@@ -124,6 +124,33 @@ def test_exact_sums_are_not_widened(a, b):
         assert float(found.lo) == total == float(found.hi)
 
 
+ODD = np.array([0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1.0, -1.0, np.inf, -np.inf, np.nan])
+ODD = np.concatenate([ODD, [rounding.LARGEST, -rounding.LARGEST, 1e-200, -1e-200]])
+
+
+def test_arrays_are_rounded_as_their_entries_are():
+    down = [float(rounding.below(x)) for x in ODD]
+    up = [float(rounding.above(x)) for x in ODD]
+    np.testing.assert_array_equal(rounding.below(ODD), down)
+    np.testing.assert_array_equal(rounding.above(ODD), up)
+    signalling = np.array([0x7FF0000000000001]).view(np.float64)
+    assert rounding.below(signalling) == -np.inf and rounding.above(signalling) == np.inf
+
+
+@np.errstate(all="ignore")
+def test_products_with_odd_ends_are_those_of_all_corners():
+    numbers = ODD[~np.isnan(ODD)]
+    a, b = (np.sort(np.stack(np.meshgrid(numbers, numbers)), 0)[k].ravel() for k in (0, 1))
+    x = Interval(a[:, None], b[:, None])
+    for y in (Interval(a, b), Interval.point(a)):
+        corners = [(p, q) for p in (x.lo, x.hi) for q in (y.lo, y.hi)]
+        lo = np.minimum.reduce([rounding.multiply_below(p, q) for p, q in corners])
+        hi = np.maximum.reduce([rounding.multiply_above(p, q) for p, q in corners])
+        found = arithmetic.mul(x, y)
+        np.testing.assert_array_equal(found.lo, lo)
+        np.testing.assert_array_equal(found.hi, hi)
+
+
 def test_roundings_are_steps_of_one_float():
     for x in (0.0, 1.0, -1.0, 5e-324, rounding.LARGEST, -rounding.LARGEST):
         assert rounding.below(x) == np.nextafter(x, -np.inf) and rounding.above(x) == np.nextafter(

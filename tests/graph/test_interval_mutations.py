@@ -275,16 +275,19 @@ def test_normalised_coordinates_bounded_too_sharply_are_noticed(monkeypatch):
 )
 def test_a_mistake_in_the_pieces_is_noticed(mistake, monkeypatch):
     if mistake == "a half is lost":
+        right = univariate._replace_pieces
         monkeypatch.setattr(
             univariate,
             "_replace_pieces",
-            lambda old, chosen, first, second: _put(old, chosen, first),
+            lambda rows, chosen, found: right(
+                rows, chosen, np.concatenate([found[: len(chosen)]] * 2)
+            ),
         )
     elif mistake == "the first piece starts late":
-        right = univariate._range
+        right = univariate._Pieces
         monkeypatch.setattr(
             univariate,
-            "_range",
+            "_Pieces",
             lambda f, x, knots: right(f, Interval(x.lo + 0.05 * (x.hi - x.lo), x.hi), knots),
         )
     else:
@@ -299,12 +302,6 @@ def test_a_mistake_in_the_pieces_is_noticed(mistake, monkeypatch):
         GraphError
     ):  # where the pieces do not even meet the enclosure of the single nodes
         assert violations(g, box, seen) or caught_by("activations")
-
-
-def _put(old, chosen, first):
-    new = old.copy()
-    np.put_along_axis(new, chosen, first, 0)
-    return new
 
 
 # ---- rounding left out ----------------------------------------------------------------------------------------------
@@ -330,6 +327,8 @@ def arithmetic_violations():
         missed += not (
             Fraction(float(root.lo)) ** 2 <= Fraction(abs(x)) <= Fraction(float(root.hi)) ** 2
         )
+        square = arithmetic.square(p)
+        missed += not (Fraction(float(square.lo)) <= Fraction(x) ** 2 <= Fraction(float(square.hi)))
         power = arithmetic.integer_power(p, 5)
         missed += not (Fraction(float(power.lo)) <= Fraction(x) ** 5 <= Fraction(float(power.hi)))
     return missed
@@ -347,10 +346,18 @@ def unrounded(x, *_):
 
 UNROUNDED = {
     "sums": (arithmetic, {"add_below": lambda a, b: a + b}, arithmetic_violations),
-    "products below": (arithmetic, {"multiply_below": lambda a, b: a * b}, arithmetic_violations),
-    "products above": (arithmetic, {"multiply_above": lambda a, b: a * b}, arithmetic_violations),
-    "quotients and roots below": (arithmetic, {"below": unrounded}, arithmetic_violations),
-    "quotients and roots above": (arithmetic, {"above": unrounded}, arithmetic_violations),
+    "squares below": (arithmetic, {"multiply_below": lambda a, b: a * b}, arithmetic_violations),
+    "squares above": (arithmetic, {"multiply_above": lambda a, b: a * b}, arithmetic_violations),
+    "products, quotients and roots below": (
+        arithmetic,
+        {"below": unrounded},
+        arithmetic_violations,
+    ),
+    "products, quotients and roots above": (
+        arithmetic,
+        {"above": unrounded},
+        arithmetic_violations,
+    ),
     "powers": (arithmetic, {"below_by": unrounded}, arithmetic_violations),
     "matrix products": (
         sums,

@@ -1,6 +1,8 @@
 """Arithmetic of intervals: sums, products, quotients, powers, lattice operations. Each result encloses
 { op(x, y) : x in X, y in Y } with outward rounding."""
 
+from functools import reduce
+
 import numpy as np
 
 from ftheta.graph.domains.interval.intervals import Interval
@@ -36,11 +38,22 @@ def sub(x: Interval, y: Interval) -> Interval:
 
 
 def mul(x: Interval, y: Interval) -> Interval:
-    """The extremes of a bilinear form over a box are at its corners."""
-    corners = [(a, b) for a in (x.lo, x.hi) for b in (y.lo, y.hi)]
-    lo = np.minimum.reduce(np.broadcast_arrays(*[multiply_below(a, b) for a, b in corners]))
-    hi = np.maximum.reduce(np.broadcast_arrays(*[multiply_above(a, b) for a, b in corners]))
-    return Interval(lo, hi)
+    """The extremes of a bilinear form over a box are at its corners; rounding keeps their order."""
+    corners = [(a, b) for a in _distinct_ends(x) for b in _distinct_ends(y)]
+    products = [a * b for a, b in corners]
+    lo = reduce(np.minimum, products)
+    hi = reduce(np.maximum, products)
+    rounded = np.asarray(below(lo)), np.asarray(above(hi))
+    odd = (lo == 0) | (hi == 0) | np.isnan(lo)  # exact zeros, underflow, 0 · ∞
+    if np.any(odd):
+        at = [[np.broadcast_to(end, odd.shape)[odd] for end in corner] for corner in corners]
+        rounded[0][odd] = reduce(np.minimum, [multiply_below(a, b) for a, b in at])
+        rounded[1][odd] = reduce(np.maximum, [multiply_above(a, b) for a, b in at])
+    return Interval(*rounded)
+
+
+def _distinct_ends(x: Interval) -> tuple[Array, ...]:
+    return (x.lo,) if x.lo is x.hi else (x.lo, x.hi)
 
 
 def div(x: Interval, y: Interval) -> Interval:

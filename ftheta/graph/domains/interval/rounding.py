@@ -15,24 +15,41 @@ Array = np.ndarray
 HALF_ULP = 2.0**-53
 MOST_TERMS = 2**26
 LARGEST = float(np.finfo(np.float64).max)
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 def below(x: Any) -> Array:
     """The next float64 below."""
+    x = np.asarray(x, np.float64)
+    if x.ndim == 0:
+        return _step_below(x)
+    bits = x.view(np.int64)
+    stepped = bits >> 63  # -1 where the sign is set: there the bits count upwards
+    stepped *= -2
+    stepped -= 1
+    stepped += bits
+    found = stepped.view(np.float64)
+    sound = np.isfinite(found)
+    if not sound.all():  # +0, NaN, −∞: their neighbours are not those of their bits
+        odd = ~sound
+        found[odd] = _step_below(x[odd])
+    return found
+
+
+def _step_below(x: Array) -> Array:
     return np.nextafter(np.where(np.isnan(x), -np.inf, x), -np.inf)
 
 
 def above(x: Any) -> Array:
     """The next float64 above x; ∞ where x is not a number."""
-    return np.nextafter(np.where(np.isnan(x), np.inf, x), np.inf)
+    return -below(-np.asarray(x, np.float64))
 
 
 def below_by(x: Any, ulps: Any, absolute: float = 0.0) -> Array:
     """At least `ulps` units in the last place, and `absolute`, below. An overflow (+∞) counts as the largest float."""
-    x = np.minimum(np.where(np.isnan(x), -np.inf, x), LARGEST)
-    step = np.where(np.isinf(x), 0.0, np.spacing(np.abs(x)))
-    return below(x - (ulps * step + absolute))
+    x = np.minimum(x, LARGEST)
+    return below(x - (ulps * np.spacing(np.abs(x)) + absolute))  # −∞ − NaN is no number either
 
 
 def above_by(x: Any, ulps: Any, absolute: float = 0.0) -> Array:
@@ -59,10 +76,13 @@ def add_above(a: Array, b: Array) -> Array:
 
 def multiply_below(a: Array, b: Array) -> Array:
     """A float at most a·b. Zero times anything is zero (infinite ends stand for unbounded, not for ∞ itself)."""
-    exactly_zero = (a == 0) | (b == 0)
-    product = np.where(exactly_zero, 0.0, a * b)
-    positive_underflow = (product == 0) & (np.signbit(a) == np.signbit(b))
-    return np.where(exactly_zero | positive_underflow, 0.0, below(product))
+    product = np.asarray(a * b)
+    bound = np.asarray(below(product))
+    zero = (product == 0) | np.isnan(product)  # NaN is 0 · ∞
+    if zero.any():
+        below_zero = (a != 0) & (b != 0) & (np.signbit(a) != np.signbit(b))
+        bound = np.where(zero, np.where(below_zero, -SMALLEST, 0.0), bound)
+    return bound
 
 
 def multiply_above(a: Array, b: Array) -> Array:

@@ -22,13 +22,16 @@ Evaluate = Callable[[Interval], Interval]
 FIRST_PIECES = 8
 ROUNDS = 14
 HALVED = 2
-"""Pieces halved in each round at either end of the range."""
+"""Pieces halved in each round at either end of the range, as `_first` finds them."""
 
 ENOUGH = 1e-3
 """Halving ends when a round shrinks no range by more than this share of it."""
 
 CHUNK = 1 << 14
-"""Entries treated at a time, to bound memory."""
+"""Entries treated at a time, to bound memory: halving ends for all of them at once."""
+
+BLOCK = 1 << 11
+"""Entries computed at a time, so that they stay in the processor's cache."""
 
 FARTHEST = 700.0
 """asinh of the farthest cut: sinh(700) is about 5e303."""
@@ -42,10 +45,23 @@ def enclose(
     lo = np.empty(x.shape)
     hi = np.empty(x.shape)
     for start in range(0, x.lo.size, CHUNK):
-        part = slice(start, start + CHUNK)
-        evaluate = _evaluator(region, graph, rules, values, part)
-        found = _range(evaluate, x.map(lambda end, part=part: end[part]), region.knots)
-        lo[part], hi[part] = found.lo, found.hi
+        stop = min(start + CHUNK, x.lo.size)
+        parts = [slice(at, min(at + BLOCK, stop)) for at in range(start, stop, BLOCK)]
+        blocks = [
+            _Pieces(
+                _evaluator(region, graph, rules, values, part),
+                x.map(lambda end, part=part: end[part]),
+                region.knots,
+            )
+            for part in parts
+        ]
+        for _ in range(ROUNDS):
+            shrunk = [block.halve() for block in blocks]
+            if not any(shrunk):
+                break
+        for part, block in zip(parts, blocks):
+            lo[part] = block.lo.min(axis=0)
+            hi[part] = block.hi.max(axis=0)
     return Interval(lo.reshape(region.variable.shape), hi.reshape(region.variable.shape))
 
 
@@ -89,42 +105,67 @@ def _entries(constant: Interval, shape: tuple[int, ...], part: slice) -> Interva
     return constant.map(lambda end: np.broadcast_to(end, shape).ravel()[part])
 
 
-def _range(evaluate: Evaluate, x: Interval, knots: tuple[float, ...]) -> Interval:
-    edges = [x.lo, *(np.clip(k, x.lo, x.hi) for k in knots), x.hi]
-    cuts = [cut for a, b in pairwise(edges) for cut in asinh_cuts(a, b, FIRST_PIECES)] + [x.hi]
-    left = np.stack([*cuts[:-1], *edges[1:-1]])  # the pieces, and the knots as pieces of one point
-    right = np.stack([*cuts[1:], *edges[1:-1]])
-    found = evaluate(Interval(left, right))
-    lo = found.lo
-    hi = found.hi
-    for _ in range(ROUNDS):
-        chosen = np.concatenate([_first(lo), _first(-hi)])
-        a = np.take_along_axis(left, chosen, 0)
-        b = np.take_along_axis(right, chosen, 0)
+class _Pieces:
+    """The pieces of a block of entries, one row a piece, and what is known of the function on each."""
+
+    def __init__(self, evaluate: Evaluate, x: Interval, knots: tuple[float, ...]) -> None:
+        edges = [x.lo, *(np.clip(k, x.lo, x.hi) for k in knots), x.hi]
+        cuts = [cut for a, b in pairwise(edges) for cut in asinh_cuts(a, b, FIRST_PIECES)] + [x.hi]
+        left = np.stack([*cuts[:-1], *edges[1:-1]])  # the knots are pieces of one point
+        right = np.stack([*cuts[1:], *edges[1:-1]])
+        found = evaluate(Interval(left, right))
+        self.evaluate = evaluate
+        self.count = len(left)
+        self.rows = [_with_room(known) for known in (left, right, found.lo, found.hi)]
+        self.width = found.hi.max(axis=0) - found.lo.min(axis=0)
+
+    @property
+    def lo(self) -> Array:
+        return self.rows[2][: self.count]
+
+    @property
+    def hi(self) -> Array:
+        return self.rows[3][: self.count]
+
+    def halve(self) -> bool:
+        """Halve the pieces at either end of the range; whether this shrank the range of an entry by enough."""
+        chosen = np.concatenate([_first(self.lo), _first(-self.hi)])
+        a, b = (np.take_along_axis(ends[: self.count], chosen, 0) for ends in self.rows[:2])
         middle = _middle(a, b)
-        halves = evaluate(Interval(np.concatenate([a, middle]), np.concatenate([middle, b])))
-        count = len(chosen)
-        left = _replace_pieces(left, chosen, a, middle)
-        right = _replace_pieces(right, chosen, middle, b)
-        before = hi.max(axis=0) - lo.min(axis=0)
-        lo = _replace_pieces(lo, chosen, halves.lo[:count], halves.lo[count:])
-        hi = _replace_pieces(hi, chosen, halves.hi[:count], halves.hi[count:])
-        after = hi.max(axis=0) - lo.min(axis=0)
-        if bool(np.all(before - after <= ENOUGH * after)):
-            break
-    return Interval(lo.min(axis=0), hi.max(axis=0))
+        left = np.concatenate([a, middle])
+        right = np.concatenate([middle, b])
+        halves = self.evaluate(Interval(left, right))
+        new = len(chosen)
+        for rows, found in zip(self.rows, (left, right, halves.lo, halves.hi)):
+            _replace_pieces(rows[: self.count + new], chosen, found)
+        self.count += new
+        before = self.width
+        self.width = self.hi.max(axis=0) - self.lo.min(axis=0)
+        return not bool(np.all(before - self.width <= ENOUGH * self.width))
+
+
+def _with_room(rows: Array) -> Array:
+    """Rows for the second halves of all rounds behind these."""
+    room = np.empty((len(rows) + 2 * HALVED * ROUNDS, rows.shape[1]))
+    room[: len(rows)] = rows
+    return room
+
+
+def _replace_pieces(rows: Array, chosen: Array, found: Array) -> None:
+    """The first halves in place of the chosen pieces, the second halves at the end."""
+    new = len(chosen)
+    np.put_along_axis(rows, chosen, found[:new], 0)
+    rows[-new:] = found[new:]
 
 
 def _first(bounds: Array) -> Array:
-    """The pieces with the smallest bounds, entry by entry."""
-    return np.argpartition(bounds, HALVED - 1, axis=0)[:HALVED]
-
-
-def _replace_pieces(old: Array, chosen: Array, first: Array, second: Array) -> Array:
-    """The first halves in place of the chosen pieces, the second halves at the end."""
-    new = old.copy()
-    np.put_along_axis(new, chosen, first, 0)
-    return np.concatenate([new, second])
+    """The two pieces with the smallest bounds, entry by entry; of equal ones the first."""
+    entries = np.arange(bounds.shape[1])
+    least = bounds.argmin(axis=0)
+    others = bounds.copy()
+    others[least, entries] = np.inf
+    second = others.argmin(axis=0)
+    return np.stack([least, np.where(second == least, (least + 1) % len(bounds), second)])
 
 
 def asinh_cuts(a: Array, b: Array, pieces: int) -> list[Array]:

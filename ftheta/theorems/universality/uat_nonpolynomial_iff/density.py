@@ -63,25 +63,29 @@ class Fit:
         )
 
 
-def fit_absolute_value(rho: Scalar, rng: np.random.Generator, width: int) -> Fit:
-    """The best output layer for `width` neurons with random weights, in the least-squares sense on a grid."""
+def fit_absolute_value(rho: Scalar, rng: np.random.Generator, width: int, tries: int) -> list[Fit]:
+    """The best output layer in the least-squares sense on a grid, for each of `tries` draws of the inner weights."""
     x = np.linspace(-1, 1, GRID)
+    drawn = [_draw_neurons(rng, width) for _ in range(tries)]
+    inner = np.stack([np.outer(x, weights) + biases for weights, biases in drawn])
+    box = ranges(rho, inner.reshape(-1, 1), inner.reshape(-1, 1))  # followed once for all draws
+    fits = []
+    for (weights, biases), values in zip(drawn, ((box.lo + box.hi) / 2).reshape(inner.shape)):
+        features = np.column_stack([np.ones(GRID), values])
+        v = np.linalg.lstsq(features, np.abs(x), rcond=CUT)[0]
+        error = float(np.abs(features @ v - np.abs(x)).max())
+        fits.append(Fit(rho, float(v[0]), v[1:], weights, biases, error))
+    return fits
+
+
+def _draw_neurons(rng: np.random.Generator, width: int) -> tuple[np.ndarray, np.ndarray]:
     weights = rng.uniform(1, 4, width) * rng.choice([-1.0, 1.0], width)
-    biases = -weights * rng.uniform(-1, 1, width)
-    inner = np.outer(x, weights) + biases
-    box = ranges(rho, inner.reshape(-1, 1), inner.reshape(-1, 1))
-    features = np.column_stack([np.ones(GRID), ((box.lo + box.hi) / 2).reshape(inner.shape)])
-    v = np.linalg.lstsq(features, np.abs(x), rcond=CUT)[0]
-    return Fit(
-        rho, float(v[0]), v[1:], weights, biases, float(np.abs(features @ v - np.abs(x)).max())
-    )
+    return weights, -weights * rng.uniform(-1, 1, width)
 
 
 def best_fit(rho: Scalar, rng: np.random.Generator, width: int, tries: int = 4) -> Fit:
     """The fit of least error among `tries` draws of the inner weights."""
-    return min(
-        (fit_absolute_value(rho, rng, width) for _ in range(tries)), key=lambda fit: fit.error
-    )
+    return min(fit_absolute_value(rho, rng, width, tries), key=lambda fit: fit.error)
 
 
 def affine_on_two_points(values: tuple[Fraction, Fraction]) -> Fraction:
