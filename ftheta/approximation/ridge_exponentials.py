@@ -9,6 +9,7 @@ from itertools import product
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Float
 
 from .goal import Goal
@@ -52,6 +53,12 @@ def fit_exponentials(
     """Coefficients by least squares on a grid; of several penalties the one whose whole budget is the least."""
     rows = goal.grid(GRID_SIDES.get(goal.dimension, 3000))
     features = np.exp(rows @ directions.T)
+    if not np.isfinite(features).all():
+        raise SubjectError(
+            "The exponentials of the inputs overflow.",
+            got=f"inputs up to {np.abs(rows).max():.3g}",
+            remedy="shift and scale the box, to [0, 1] say",
+        )
     wanted = goal.values(rows)
     length = np.linalg.norm(features, axis=0)
     u, s, vt = np.linalg.svd(features / length, full_matrices=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ftheta.graph.compiling import call_compiled
 from ftheta.logic.enclosure import Basis, Enclosure
+from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Float
 
 
@@ -35,6 +36,13 @@ def sampled_curvature(
 ) -> tuple[Enclosure, Enclosure]:
     """The least and the largest Hessian eigenvalue met among the points (small dimensions)."""
     hessians = np.asarray(call_compiled(jax.vmap(jax.hessian(objective)), points))
+    if not np.isfinite(hessians).all():
+        at = points[int(np.argmin(np.isfinite(hessians.reshape(len(points), -1)).all(1)))]
+        raise SubjectError(
+            "The objective has no finite second derivatives where they are asked for.",
+            got=f"θ = {np.ravel(at)[:4].tolist()}",
+            remedy="start where it is smooth; state its `hessian`",
+        )
     values = np.linalg.eigvalsh(hessians.reshape(len(points), points[0].size, points[0].size))
     return (
         Enclosure.measured(float(values.min()), samples=len(points)),

@@ -121,6 +121,8 @@ def one_target(subject: Dataset | Network) -> Finding:
 def linear_in_parameters(subject: Dataset | Network) -> Finding:
     if isinstance(subject, Dataset):
         return Finding.proved(f"⟨x, θ⟩ with {subject.x[0].size:,} parameters", "fitted so here")
+    if not subject.parameters:
+        return Finding.failed("the network has no parameters")
     x = (
         np.random.default_rng(0).normal(size=(4, *subject.input_shape))
         if subject.data is None
@@ -282,7 +284,7 @@ def _curvature_claims(
     formula = [
         squared_hessian(x) if loss == "squared" else logistic_hessian(x, theta) for theta in thetas
     ]
-    size = float(np.abs(x.T @ x).max()) / len(x)
+    size = max(float(np.abs(x.T @ x).max()) / len(x), 1e-300)
     gap = float(np.abs(hessians - formula).max()) / size
     least = (
         min(float(np.linalg.eigvalsh(H)[0]) for H in formula)

@@ -97,6 +97,8 @@ def known_to_meet(cloud: Tokens, *, beta: float, kind: str) -> Finding:
         return Finding.assumed("not claimed of the matrices of a network")
     x = tokens_of(cloud).atoms
     d = x.shape[1]
+    if d == 1:
+        return Finding.failed("tokens of one number are ±1 and never move")
     if clouds.hemisphere(x) is not None:
         return Finding.proved(
             "all tokens lie in an open hemisphere",

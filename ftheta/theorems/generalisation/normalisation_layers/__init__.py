@@ -82,6 +82,8 @@ def make_plain_training(rng: np.random.Generator) -> Training:
 def scale_invariant(subject: Training | Network, *, tolerance: float) -> Finding:
     told = f"at c = {', '.join(f'{c:g}' for c in SCALES)}"
     if isinstance(subject, Training):
+        if not subject.start.any():
+            return Finding.failed("the weights are 0, which has no direction")
         change = change_under_scaling(jax.jit(subject.objective), subject.start)
         note = f"changes by {change:.3g}, relative, {told}"
         number = Enclosure.measured(change, samples=len(SCALES))

@@ -78,9 +78,14 @@ def box_of(target: Target) -> tuple[np.ndarray, np.ndarray]:
 def proximal_map(subject: Dataset | Target) -> Finding:
     if isinstance(subject, Dataset):
         size = 0 if subject.y is None else subject.y[0].size
+        something = bool(np.any(subject.x)) and bool(np.any(subject.y))
         return Finding.decide(
-            size == 1 and bool(np.any(subject.y)), f"{len(subject):,} rows of {size}", "counted"
+            size == 1 and something, f"{len(subject):,} rows of {size}, not all 0", "counted"
         )
+    lo, _ = box_of(subject)
+    into = jax.eval_shape(map_of(subject), jax.ShapeDtypeStruct(lo.shape, np.float64)).shape
+    if into != lo.shape:
+        return Finding.failed(f"a function from shape {lo.shape} to {into} is no map of a space")
     rng = np.random.default_rng(0)
     claim = _claim_firmness(subject.name, map_of(subject), *box_of(subject), rng, 2000)
     bent = prox.asymmetry(map_of(subject), *box_of(subject), rng, 200)

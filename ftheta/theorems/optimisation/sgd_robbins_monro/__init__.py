@@ -208,9 +208,11 @@ def _claim_rate(sgd: Quadratic, moments: list[Enclosure]) -> list[Claim]:
     r"""The fitted order; for $\tau/\ell$, $\ell\,\mathbb Ee_\ell^2\to\frac{c^2\sigma^2}{2c-1}$."""
     c = sgd.mu * sgd.tau
     late = len(sgd.at) // 2
-    claims: list[Claim] = [
-        _fit_order(sgd, moments, "E e_ℓ², decreasing steps", float(sgd.exponent), sharp=False)
-    ]
+    claims: list[Claim] = []
+    if all(m.middle > 0 for m in moments[late:]):  # one atom alone has no noise, and may be reached
+        claims.append(
+            _fit_order(sgd, moments, "E e_ℓ², decreasing steps", float(sgd.exponent), sharp=False)
+        )
     if sgd.exponent == 1 and 2 * c > 1:
         limit = c**2 * sgd.law.variance / (2 * c - 1)
         seen = tuple(m * float(k) for m, k in zip(moments[late:], sgd.at[late:]))
