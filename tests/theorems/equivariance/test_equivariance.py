@@ -180,3 +180,10 @@ def test_a_learnt_filter_of_a_users_network_is_read():
     net = opaque(one_layer())
     result = run(pde_net_stencils, net)
     assert result.verdict is Verdict.CERTIFIED and len(result.tables[0].rows) == 8
+
+
+def test_a_row_that_does_not_move_asks_its_target_not_to_move():
+    first = ft.Network("the first coordinate", lambda W, x: W @ x, np.diag([1.0, 0.0]), (2,))
+    row = ft.Dataset("one row", np.ones((1, 2)), np.array([[1.0, 0.0]]))
+    result = run(group_equivariant_linear_maps, first.with_data(row))
+    assert result.verdict is Verdict.INAPPLICABLE  # f = y has risk 0, its average ½

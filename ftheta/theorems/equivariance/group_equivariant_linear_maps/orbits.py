@@ -172,7 +172,8 @@ def average_gaps(net: Any, seen: OnOrbits) -> tuple[int, float, float, float]:
 def label_conflict(
     x: np.ndarray, y: np.ndarray, source: Representation, target: Representation
 ) -> tuple[int, float]:
-    """Pairs of rows in one orbit that were met, and the largest difference between their targets."""
+    """Pairs of rows in one orbit that were met, and the largest difference between their targets, one of them moved
+    along; a row that stays where it is asks its own target to stay too."""
     rows = x.reshape(len(x), -1).astype(np.float64) + 0.0  # −0 is 0
     where = {row.tobytes(): i for i, row in enumerate(rows)}
     met = 0
@@ -181,8 +182,8 @@ def label_conflict(
         moved = np.ascontiguousarray(source.move(g, rows))
         for i, row in enumerate(moved):
             j = where.get(row.tobytes())
-            if j is not None and j != i:
-                met += 1
+            if j is not None:
+                met += j != i
                 worst = largest(worst, np.abs(y[j] - target.move(g, y[i])))
     return met, worst
 
