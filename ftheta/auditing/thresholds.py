@@ -228,7 +228,7 @@ def _robust_share(audit: Audit, quantity: str, radius: float) -> Enclosure | Non
     """From the radii of the rows tried; an interval for all rows where not all were tried."""
     tables = [t for section in audit.sections for t in section.tables if t.title == RADII_TABLE]
     facts = {fact.key: fact.value for section in audit.sections for fact in section.facts}
-    if not tables:
+    if not tables or "rows_tried" not in facts:
         return None
     cells = _cells(tables[0], quantity)
     reached = facts.get("attacked_within")

@@ -8,7 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from ftheta.auditing.facts import data_quality, evaluation, far_rows, large, robust_rows
+from ftheta.auditing.facts import (
+    capacity,
+    data_quality,
+    evaluation,
+    far_rows,
+    large,
+    robust_rows,
+    signals,
+)
+from ftheta.auditing.facts import difference as differences
 from ftheta.auditing.facts.difference import difference
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
@@ -134,6 +143,37 @@ def test_the_gap_to_rows_of_training_that_were_drawn_has_two_intervals(monkeypat
     assert whole["train_accuracy"].is_point and "train_accuracy_interval" not in whole
     assert drawn["train_accuracy_interval"].lo < 0.99 < drawn["train_accuracy_interval"].hi
     assert drawn["gap_interval"].width > whole["gap_interval"].width + 0.01
+
+
+def test_no_row_without_a_label_is_right(classifier):
+    labelled, nothing = classifier, replace(classifier, data=None)
+    unlabelled = classifier.with_data(Dataset("rows", classifier.data.x, None))
+    of = lambda net: judge("certified_accuracy(linf, 1e-5) >= 0.5", part_of("certified-rows", net))
+    assert of(labelled) is Met.MET
+    assert of(unlabelled) is of(nothing) is Met.UNKNOWN
+
+
+def test_counts_on_rows_that_were_drawn_are_no_counts_of_all(monkeypatch):
+    net = wrong_at(10, 200)
+    dense = Dense(np.eye(2, 3), np.array([-100.0, 0.0]), "relu")
+    other = Network.described(Description((dense, Dense(np.eye(2), np.zeros(2), "identity"))), "on")
+    of = lambda text, id: judge(text, part_of(id, other.with_data(net.data)))
+    asked = ("dead_neurons <= 2", "active-units"), ("effective_rank >= 0", "effective-rank")
+    assert {of(*pair) for pair in asked} == {Met.MET}
+    for module in (signals, capacity):
+        monkeypatch.setattr(module, "affordable", lambda net, work, least, most: 40)
+    assert [of(*pair) for pair in asked] == [Met.MET, Met.UNKNOWN]
+    assert of("dead_neurons >= 1", "active-units") is Met.UNKNOWN
+
+
+def test_predictions_that_changed_on_rows_that_were_drawn_are_at_least_as_many(monkeypatch):
+    net = wrong_at(10, 200)
+    flips = lambda: {
+        f.key: f.value for f in difference(net, net, np.random.default_rng(0)).facts if f.key
+    }
+    assert flips()["against.flips"].hi == flips()["against.lost"].hi == 0
+    monkeypatch.setattr(differences, "ROWS", 40)
+    assert flips()["against.flips"].hi == flips()["against.lost"].hi == np.inf
 
 
 @pytest.mark.parametrize("radius", ["0", "-1", "-0.01"])

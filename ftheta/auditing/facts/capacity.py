@@ -103,7 +103,9 @@ def effective_rank(net: Network, rng: np.random.Generator) -> Part:
     lowest = int(np.argmin(ranks))
     note = f"activation {names[lowest]}, {layers[lowest].shape[1]:,} units, {told}"
     value = Enclosure.measured(ranks[lowest], samples=len(x))
-    fact = Fact("least effective rank of the activations of a layer", value, note, "effective_rank")
+    # a threshold is about all rows
+    key = "effective_rank" if net.data is not None and len(x) == len(net.data) else ""
+    fact = Fact("least effective rank of the activations of a layer", value, note, key)
     needed = min(rank_of(x.reshape(len(x), -1)), max(int(np.prod(net.output_shape)) - 1, 1))
     units = layers[lowest].shape[1]
     says = f"The {units:,} activations of layer {names[lowest]} have effective rank {ranks[lowest]:.2g}."

@@ -31,6 +31,7 @@ def difference(before: Network, after: Network, rng: np.random.Generator) -> Par
     gaps = np.abs(one - two).max(1)
     size = float(np.abs(one).max())
     n = len(x)
+    is_all = before.data is not None and n == len(before.data)
     facts = [
         Fact(
             "largest difference of an output",
@@ -49,18 +50,19 @@ def difference(before: Network, after: Network, rng: np.random.Generator) -> Par
             Fact("rows with the same prediction", Enclosure.measured(same, samples=n), source)
         )
         facts.append(
-            Fact(
-                "predictions that changed",
-                Enclosure.measured(n - same, samples=n),
-                source,
-                "against.flips",
-            )
+            Fact("predictions that changed", _count(n - same, is_all, n), source, "against.flips")
         )
         labels = _labels_of(before, chosen)
-        more, findings = _judge_flips(guesses, labels, source)
+        more, findings = _judge_flips(guesses, labels, source, is_all)
         facts += more
         tables = _flipped(guesses, labels, chosen)
     return Part((*facts, *_decide_equality(before, after, rng)), tables, findings=findings)
+
+
+def _count(rows: int, is_all: bool, n: int) -> Enclosure:
+    """So many of the rows that were looked at; of all rows at least as many."""
+    make = Enclosure.measured if is_all else Enclosure.at_least
+    return make(rows, samples=n)
 
 
 def _rows_of(net: Network, rng: np.random.Generator) -> tuple[np.ndarray, str, np.ndarray]:
@@ -80,7 +82,7 @@ def _labels_of(net: Network, chosen: np.ndarray) -> np.ndarray | None:
 
 
 def _judge_flips(
-    guesses: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, source: str
+    guesses: tuple[np.ndarray, np.ndarray], labels: np.ndarray | None, source: str, is_all: bool
 ) -> tuple[list[Fact], tuple[AuditFinding, ...]]:
     """How many predictions changed and, where labels are known, whether chance explains who is better."""
     n = len(guesses[0])
@@ -99,8 +101,8 @@ def _judge_flips(
     won = int((right[1] & ~right[0]).sum())
     p = mcnemar(*right)
     facts = [
-        Fact("rows that became wrong", Enclosure.measured(lost, samples=n), source, "against.lost"),
-        Fact("rows that became right", Enclosure.measured(won, samples=n), source, "against.won"),
+        Fact("rows that became wrong", _count(lost, is_all, n), source, "against.lost"),
+        Fact("rows that became right", _count(won, is_all, n), source, "against.won"),
         Fact("p-value of equal accuracy", Enclosure.measured(p, samples=n), "McNemar's exact test"),
     ]
     accuracies = f"accuracy {percent(right[0].mean())} before, {percent(right[1].mean())} now"

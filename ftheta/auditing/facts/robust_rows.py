@@ -105,7 +105,9 @@ def certified_rows(net: Network, rng: np.random.Generator) -> Part:
         for how, count in counts.items()
         for radius in TOLD
     ]
-    facts.append(Fact("rows tried", Enclosure.exact(n), tried, "rows_tried"))
+    # thresholds ask for rows that are right: without classes none is known to be
+    key = "" if found.right is None else "rows_tried"
+    facts.append(Fact("rows tried", Enclosure.exact(n), tried, key))
     if net.data is not None:
         facts.append(Fact("rows of the data", Enclosure.exact(len(net.data)), "", "rows"))
     if is_small:

@@ -13,6 +13,7 @@ from ftheta.logic import (
     AuditFinding,
     Axis,
     Bars,
+    Basis,
     Chart,
     Curves,
     Enclosure,
@@ -186,8 +187,9 @@ def active_units(net: Network, rng: np.random.Generator) -> Part:
                 "dead ReLUs on this data",
                 Enclosure.measured(dead, samples=n),
                 of_them,
-                "dead_neurons",
+                "" if net.data is None else "dead_neurons",
             ),
+            *_bound_dead(net, dead, n, told),
             Fact(
                 "always-active ReLUs on this data", Enclosure.measured(always, samples=n), of_them
             ),
@@ -304,6 +306,14 @@ def _rectifies(graph: Graph, node: Node) -> bool:
         and node.outputs[0].is_real
         and any(c is not None and not np.any(c) for c in constants)
     )
+
+
+def _bound_dead(net: Network, dead: int, n: int, told: str) -> tuple[Fact, ...]:
+    """Where rows were drawn: a unit that is dead on all rows is dead on these."""
+    if net.data is None or n == len(net.data):
+        return ()
+    known = Enclosure(0, dead, Basis.SAMPLED, n)
+    return (Fact("dead ReLUs on all rows, at most", known, told, "dead_neurons_interval"),)
 
 
 def _watch_units(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> list[_Units]:
