@@ -437,6 +437,13 @@ def test_bad_input_is_refused_in_words(make):
     assert caught.value.what.endswith(".")
 
 
+def test_rounded_networks_are_not_traced_into_other_ones():
+    """What is proved of the rounded one would be called a proof of the one that was read."""
+    rounded = ReluNetwork(LINEAR.steps, "a constant")
+    with pytest.raises(UsageError, match="rounded"):
+        ft.reach(rounded, lambda x, u: x, SQUARE)
+
+
 @pytest.mark.parametrize("size", [1e100, 1e200])
 @pytest.mark.parametrize("inputs", [2, 18])
 def test_slopes_beyond_the_range_of_floats_prove_nothing(size, inputs):

@@ -89,8 +89,11 @@ def jax_function(net: Any) -> Any:
     """A network as a JAX function of one flat input."""
     if not isinstance(net, ReluNetwork):
         return net.flat_function
-    if net.is_long:
-        raise UsageError("Weights that float64 cannot hold are not traced.", got=net.meaning)
+    if net.is_long or net.rounded:  # what is shown of the trace would be called a proof
+        raise UsageError(
+            "Weights that float64 cannot hold, or that were rounded, are not traced.",
+            got=net.meaning,
+        )
     import jax.numpy as jnp
 
     steps = [(step.dense(), step.offset, step.rectified) for step in net.steps]
