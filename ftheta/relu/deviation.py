@@ -24,7 +24,10 @@ TINY = 1e-300
 def multiply_up(matrix: Any, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "m"]:
     r"""No less than $|A|x$ for $x\ge0$ and a dense or sparse matrix, of numbers that may each be off by a unit in the
     last place."""
-    found = np.asarray(np.abs(matrix) @ x).ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.asarray(np.abs(matrix) @ x).ravel()
+    # 0 · ∞: nothing is known
+    found = np.where(np.isnan(found), np.inf, found)
     terms = np.asarray(
         (matrix != 0) @ (x != 0).astype(np.float64)
     ).ravel()  # products that are not 0
@@ -60,9 +63,9 @@ def _bound_shift(step: Step, rounded: Step, size: np.ndarray) -> np.ndarray:
     row that float64 cannot hold is off by half a unit more."""
     unit = np.zeros(len(step.offset))
     unit[list(step.long_rows)] = 2 * U
-    weights = multiply_up(step.matrix - rounded.matrix, size) + unit * multiply_up(
-        step.matrix, size
-    )
+    weights = multiply_up(step.matrix - rounded.matrix, size)
+    is_long = unit > 0
+    weights[is_long] += 2 * U * multiply_up(step.matrix, size)[is_long]
     return (weights + np.abs(step.offset - rounded.offset) + unit * np.abs(step.offset)) * (
         1 + 8 * U
     )

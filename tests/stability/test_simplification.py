@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import ftheta as ft
 from ftheta.logic.errors import FthetaError, UsageError
 from ftheta.networks import random_mlp
+from ftheta.relu.deviation import multiply_up
 from ftheta.relu.exact import exact
 from ftheta.relu.network import ReluNetwork
 from tests.thoroughness import max_examples
@@ -160,6 +161,12 @@ def test_branch_and_bound_finds_no_larger_deviation():
     gap = ft.range(net, box, minus=found.network, budget="20s")
     met = max(-gap.least[0], gap.greatest[0])
     assert 0 < met <= found.proof.deviation.hi
+
+
+def test_a_weight_of_zero_times_a_size_that_is_not_known_is_not_known():
+    """Huge networks ended in a foreign error: an enclosure up to NaN."""
+    assert multiply_up(np.zeros((1, 2)), np.array([np.inf, 0.0])).tolist() == [0.0]
+    assert multiply_up(np.array([[0.0, 1.0]]), np.array([np.inf, 1.0])).tolist() == [np.inf]
 
 
 def test_what_float32_cannot_hold_is_refused_without_a_tolerance():

@@ -126,9 +126,13 @@ def make_layer(
     weight = (
         sums.weight[kept] if is_sparse(sums.weight) else np.ascontiguousarray(sums.weight[kept])
     )
+    with np.errstate(
+        over="ignore"
+    ):  # what single precision does not hold is of no use to the optimiser
+        rough = weight.astype(np.float32), sums.bias[kept].astype(np.float32)
     layer = Layer(
         weight, sums.bias[kept], sums.error[kept], kept, count, first, bottom, top, slope, offset, sums.gamma,
-        weight.astype(np.float32), sums.bias[kept].astype(np.float32),
+        *rough,
     )  # fmt: skip
     after_low = np.where(rectified, np.maximum(low, 0.0), low)[kept]
     after_high = np.where(rectified, np.maximum(high, 0.0), high)[kept]

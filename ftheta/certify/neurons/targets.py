@@ -61,6 +61,7 @@ class Targets:
         value = bound_below(frame.inputs, frame.layers, start, plain_lines(frame.layers, rows))
         return np.array([value[own].max() for own in self.members])
 
+    @np.errstate(over="ignore")  # what single precision does not hold is of no use to the optimiser
     def over(self, frame: Frame) -> Task:
         """The task of showing them positive over a box."""
         rough = begin_rows(self.goal, frame, np.eye(len(self.goal.bounds)))
