@@ -29,6 +29,7 @@ from ftheta.graph.domains.linear.rounding import pay
 from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.graph.graph import Node, Slot
 from ftheta.graph.interpret import precision
+from ftheta.lazy import jnp
 from ftheta.logic.errors import SubjectError
 from ftheta.shapes import Float
 
@@ -330,8 +331,10 @@ def _largest_in_windows(run: Deviations, node: Node) -> Array:
 
 def _convert(run: Deviations, node: Node) -> Array:
     (x,) = node.inputs
-    narrows = node.outputs[0].dtype.itemsize < x.dtype.itemsize and run.kind.name == "float64"
-    if not (x.is_real and node.outputs[0].is_real) or narrows:
+    result = node.outputs[0]
+    # what is computed in a narrower type than the one that is asked about
+    narrows = result.is_real and float(jnp.finfo(result.dtype).eps) > 2.0 * run.kind.unit
+    if not (x.is_real and result.is_real) or narrows:
         raise refuse(node, run.kind)
     return run.of(x)
 

@@ -14,6 +14,8 @@ from ftheta.certify.program_deviations import Deviations, _evaluate, bound_progr
 from ftheta.certify.programs.network import TracedNetwork
 from ftheta.graph.domains.linear.program import needed_nodes
 from ftheta.logic.errors import SubjectError
+from ftheta.verifying.networks import read_float_program
+from tests.networks.onnx import graphs
 
 SINGLE = FLOAT_TYPES["float32"]
 DOUBLE = FLOAT_TYPES["float64"]
@@ -177,3 +179,27 @@ def test_a_bound_evaluated_in_a_narrow_type_pays_for_that_type():
     terms = np.ones(999)
     terms[0] = 2.0**24
     assert _evaluate(product, terms, np.ones(999)) >= 2**24 + 998
+
+
+@pytest.mark.parametrize("narrow", [jnp.float16, jnp.bfloat16])
+def test_a_cast_to_a_narrower_type_rounds(narrow):
+    """It passed as the identity: a proof about float32 of a program that computes in 11 bits."""
+    net = ft.Network.of(lambda x: jnp.tanh(x.astype(narrow)).astype(x.dtype), example=(1,))
+    with pytest.raises(SubjectError, match="not decided for this operator"):
+        bound_program_deviations(TracedNetwork(net).program, np.ones(1), np.full(1, 2.0), SINGLE)
+
+
+@pytest.mark.parametrize("to, refused", [(10, True), (16, True), (11, True), (1, False)])
+def test_a_file_whose_numbers_change_their_type_is_not_asked_about_in_floats(tmp_path, to, refused):
+    nodes = [
+        graphs.node("Cast", "x", out=("a",), to=to),
+        graphs.node("Cast", "a", out=("b",), to=1),
+        graphs.node("Tanh", "b"),
+    ]
+    path = tmp_path / "casts.onnx"
+    path.write_bytes(graphs.model(nodes, (1, 1)).SerializeToString())
+    if refused:
+        with pytest.raises(SubjectError, match="changes their type"):
+            read_float_program(path)
+    else:
+        assert isinstance(read_float_program(path), TracedNetwork)
