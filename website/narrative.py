@@ -33,7 +33,7 @@ _ORDER = (  # first what most readers want
         "attention",
         "architectures",
     ),
-    *("groups", "generative", "transport"),
+    *("groups", "generative", "transport", "peers"),
 )
 _ELSEWHERE = ("releasing",)  # pages that stand in another part of the contents
 
