@@ -21,7 +21,6 @@ VIEWS = ("ftheta/cli", "ftheta/report", "ftheta/lab")
 _CALLS = {"t", "tn", "later"}
 # t("…") and tn("…", "…", of the lab's pages; a text is one literal on one line
 _SCRIPT = re.compile(r'\b(tn?)\(\s*("(?:[^"\\]|\\.)*")(?:,\s*("(?:[^"\\]|\\.)*"))?')
-_MARKUP = re.compile(r"\{\{(.+?)\}\}")
 
 
 def collect() -> dict[str, list[Message]]:
@@ -29,10 +28,7 @@ def collect() -> dict[str, list[Message]]:
     found = {
         "interface": [*_verdicts(), *(m for folder in VIEWS for m in _python(ROOT / folder))],
         "help": list(_help(app)),
-        "lab": [
-            *_scripts(ROOT / "ftheta/lab/static"),
-            *_page(ROOT / "ftheta/lab/static/index.html"),
-        ],
+        "lab": list(_scripts(ROOT / "ftheta/lab/static")),
         "site": list(_python(ROOT / "website")),
         "theorems": list(_theorems()),
         "courses": list(_courses()),
@@ -72,10 +68,6 @@ def _scripts(folder: Path) -> Iterator[Message]:
         for call, one, many in _SCRIPT.findall(path.read_text(encoding="utf-8")):
             plural = json.loads(many) if many and call == "tn" else ""
             yield Message(json.loads(one), _place(path), plural)
-
-
-def _page(path: Path) -> Iterator[Message]:
-    yield from (Message(words, _place(path)) for words in _MARKUP.findall(path.read_text()))
 
 
 def _help(command: App) -> Iterator[Message]:

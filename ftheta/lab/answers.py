@@ -8,6 +8,7 @@ from html import escape
 from math import isfinite
 from typing import Any
 
+from ftheta.languages import t
 from ftheta.logic import Chart, Check, Enclosure, Judged, Result, Status, Table
 from ftheta.report.charts.frame import Spec
 from ftheta.report.described import describe_chart
@@ -16,6 +17,7 @@ from ftheta.report.letters import letters
 from ftheta.report.mathml import words_html
 from ftheta.report.numbers import basis, enclosure, number, quantity, typeset
 from ftheta.report.parts import part_of_chart, part_of_claim
+from ftheta.report.reasons import translate_reason
 from ftheta.report.reproduce import command, snippet, versions
 from ftheta.report.sides import sides
 from ftheta.report.vega import vega
@@ -141,7 +143,7 @@ def _claim(judged: Judged, id: str = "") -> dict[str, Any]:
         "measured": typeset(row.measured),
         "bound": typeset(row.bound),
         "slack": typeset(row.slack),
-        "reason_html": words_html(judgement.reason),
+        "reason_html": words_html(translate_reason(judgement.reason)),
         "remarks": [*remarks(judgement), *describe_witness(judged)],
     }
 
@@ -169,15 +171,25 @@ def _how(result: Result) -> list[dict[str, str]]:
     rows = [(here.word, escape(here.means))]
     rows += [(judged.claim.what, words_html(_ground(judged))) for judged in result.claims]
     rows += [
-        ("subject", escape(f"{p.subject_kind} “{p.subject}”, fingerprint {p.subject_hash}")),
-        ("seed", str(p.seed)),
         (
-            "measured",
-            "although a hypothesis may fail (forced)"
-            if p.forced
-            else "after the hypotheses were checked",
+            t("subject"),
+            escape(
+                t(
+                    "{kind} “{name}”, fingerprint {hash}",
+                    kind=p.subject_kind,
+                    name=p.subject,
+                    hash=p.subject_hash,
+                )
+            ),
         ),
-        ("versions", escape(versions(p.versions))),
+        (t("seed"), str(p.seed)),
+        (
+            t("measured"),
+            t("although a hypothesis may fail (forced)")
+            if p.forced
+            else t("after the hypotheses were checked"),
+        ),
+        (t("versions"), escape(versions(p.versions))),
     ]
     return [{"term_html": words_html(term), "html": html} for term, html in rows]
 
@@ -185,8 +197,14 @@ def _how(result: Result) -> list[dict[str, str]]:
 def _ground(judged: Judged) -> str:
     """The reason of a judgement, and how the two sides of the claim are known."""
     sides_known = [basis(e) for e in _enclosures(judged)]
-    known = f" Known by: {'; '.join(dict.fromkeys(sides_known))}." if sides_known else ""
-    return f"{look(judged.judgement.verdict).word}: {judged.judgement.reason}.{known}"
+    known = (
+        f" {t('Known by: {how}.', how='; '.join(dict.fromkeys(sides_known)))}"
+        if sides_known
+        else ""
+    )
+    word = look(judged.judgement.verdict).word
+    reason = translate_reason(judged.judgement.reason)
+    return f"{t('{word}: {meaning}.', word=word, meaning=reason)}{known}"
 
 
 def _enclosures(judged: Judged) -> list[Any]:

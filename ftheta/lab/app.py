@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
+from ftheta.languages import ENGLISH, from_header, language
 from ftheta.logic import FthetaError, SubjectError, UsageError
 from ftheta.processes.caching import cache_folder, trim
 from ftheta.report.charts.measure import FONTS
@@ -23,14 +24,14 @@ from .answer_jobs import AnswerJobs, KeptAnswers, OwnJobs, SharedJobs
 from .audits import AuditRoom
 from .background import BackgroundJobs, await_reply
 from .classroom import compute_ahead, join_page, order_of_lessons, refuse
-from .contents import Contents, catalogue
-from .courses import Courses
+from .contents import Contents
 from .exports import MEDIA
 from .gallery import Gallery
 from .guard import App, Door, Guard
 from .pool import Pool
 from .protocol import LONGEST_MESSAGE, read_state, told
 from .scratch import Scratch, sweep
+from .shelf import Shelf
 from .subject_store import SubjectStore, TooLarge
 from .tabs import Tab
 from .thumbnails import in_the_dark
@@ -55,6 +56,7 @@ def make_app(door: Door, lab: "Lab") -> App:
     """The lab behind its guard."""
     routes = [
         Route("/", lab.page),
+        Route("/api/words", lab.words),
         Route("/api/catalogue", lab.catalogue),
         Route("/api/courses", lab.list_courses),
         Route("/api/subjects", lab.subjects),
@@ -101,9 +103,9 @@ class Lab:
             Pool(1, spare=False, program=(*program, "background"), temporary=temporary)
         )
         self.classroom = classroom
-        self.contents = Contents.of(catalogue(classroom is not None))
+        self.language = language()
+        self.shelf = Shelf(course, classroom is not None)
         self.lessons = order_of_lessons(theorem, course) if classroom is not None else []
-        self.courses = Courses(course)
         self.gallery = Gallery(self.background)
         self.audits = AuditRoom(temporary)
         self.store = SubjectStore(self.background.ask, subject, self.scratch.room("uploads"))
@@ -129,13 +131,25 @@ class Lab:
         self.scratch.close()
 
     async def page(self, request: Request) -> Response:
-        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+        """The page in the language of the browser, where the lab was not started in another than English."""
+        asked = from_header(request.headers.get("accept-language", ""))
+        spoken = asked if self.language == ENGLISH else self.language
+        written = (STATIC / "index.html").read_text(encoding="utf-8")
+        return HTMLResponse(
+            written.replace('<html lang="en">', f'<html lang="{spoken}">'),
+            headers={"cache-control": "no-cache", "vary": "accept-language"},
+        )
+
+    async def words(self, request: Request) -> Response:
+        return _contents(request, self.shelf.words(_language(request)))
 
     async def catalogue(self, request: Request) -> Response:
-        return _contents(request, self.contents)
+        wanted = _language(request)
+        return _contents(request, await asyncio.to_thread(self.shelf.catalogue, wanted))
 
     async def list_courses(self, request: Request) -> Response:
-        return _contents(request, await asyncio.to_thread(lambda: self.courses.contents))
+        wanted = _language(request)
+        return _contents(request, await asyncio.to_thread(self.shelf.courses, wanted))
 
     async def subjects(self, request: Request) -> Response:
         return JSONResponse(await self.store.list_subjects(), headers={"cache-control": "no-store"})
@@ -194,6 +208,11 @@ class Lab:
 
     async def tab(self, socket: WebSocket) -> None:
         await Tab(socket, self.jobs, self.store, self.audits).serve()
+
+
+def _language(request: Request) -> str:
+    """The language that the page asks for; English where it is not known."""
+    return from_header(request.query_params.get("lang", ""))
 
 
 def _contents(request: Request, contents: Contents) -> Response:

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 
 from ftheta.catalogue import index
 from ftheta.courses import course as find_course
+from ftheta.languages import language
 from ftheta.logic import UsageError
 
 from .answer_jobs import SharedJobs, run_job
@@ -60,7 +61,9 @@ async def compute_ahead(jobs: SharedJobs, background: BackgroundJobs, theorems: 
 def presets_of(id: str, size: Size | None) -> list[Run]:
     """What a page asks for when a theorem is opened, and for each of its presets."""
     names: list[str | None] = [None, *index()[id]["presets"]]
-    states = [State(theorem=id, preset=name, force=name == BROKEN) for name in names]
+    states = [
+        State(theorem=id, preset=name, force=name == BROKEN, lang=language()) for name in names
+    ]
     return [Run(type="run", n=0, state=state, size=size) for state in states]
 
 

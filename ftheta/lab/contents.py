@@ -10,9 +10,11 @@ from typing import Any
 
 from ftheta.catalogue import index
 from ftheta.catalogue.searching import search_text
+from ftheta.languages import t
+from ftheta.logic import Verdict
 from ftheta.report.explained import mark_symbols
 from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
-from ftheta.report.verdicts import LOOKS, NOT_CHECKED, Look
+from ftheta.report.verdicts import Look, look
 
 _INDICES = re.compile("[₀-₉]+")
 _POWERS = re.compile("[⁰¹²³⁴-⁹]+")
@@ -44,10 +46,10 @@ def catalogue(classroom: bool = False) -> dict[str, Any]:
     return {
         "version": version("ftheta"),
         "classroom": classroom,
-        "chapters": [{"id": id, "title": title} for id, title in chapters.items()],
+        "chapters": [{"id": id, "title": t(title)} for id, title in chapters.items()],
         "verdicts": {
-            **{v.value: look_as_json(x) for v, x in LOOKS.items()},
-            "not-checked": look_as_json(NOT_CHECKED),
+            **{verdict.value: look_as_json(look(verdict)) for verdict in Verdict},
+            "not-checked": look_as_json(look(None)),
         },
         "theorems": [_theorem(entry) for entry in entries],
     }
@@ -62,9 +64,12 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
     symbols = entry["lesson"]["symbols"] if entry.get("lesson") else {}
     return {
         **entry,
-        "search": search_text(entry),
+        "title": t(entry["title"]),
+        "chapter_title": t(entry["chapter_title"]),
+        "gist": t(entry["gist"]),
+        "search": _search_text(entry),
         "plain": " ".join(plain(entry["statement"]).split()),
-        "gist_html": words_html(entry["gist"]),
+        "gist_html": words_html(t(entry["gist"])),
         "headline_html": mathml(formulas(entry["statement"])[0])
         if formulas(entry["statement"])
         else "",
@@ -79,6 +84,12 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
         "breakable": entry.get("breakable", True),
         "lesson": _lesson(entry["lesson"]) if entry.get("lesson") else None,
     }
+
+
+def _search_text(entry: dict[str, Any]) -> str:
+    """What a theorem is found by: in English, and by its title and gist in the language that is spoken."""
+    spoken = " ".join(t(entry[part]) for part in ("title", "gist", "chapter_title"))
+    return f"{search_text(entry)} {spoken.lower().replace('-', ' ')}"
 
 
 def _lesson(lesson: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The courses as the page reads them: those of the package, and the one that the lab was started with."""
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,8 @@ class Courses:
     def __init__(self, given: str | None = None) -> None:
         self.given = given
 
-    @cached_property
     def contents(self) -> Contents:
-        """All courses; reading them is put off until somebody asks."""
+        """All courses in the language that is spoken; reading them is put off until somebody asks."""
         found: dict[str, Course] = dict(built_in_courses())
         if self.given is not None:
             found[name_of(self.given)] = course(self.given)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from ftheta.catalogue import index, theorem
+from ftheta.languages import speaking
 from ftheta.logic import Result
 from ftheta.processes.resources import limit_memory
 from ftheta.running import run
@@ -52,9 +53,9 @@ def _run(order: Order, say: Say) -> Reply:
     say("charts")
     size = order["size"] and Size.model_validate(order["size"])
     seconds = time.perf_counter() - began
-    return {"kind": "done"}, answer(
-        result, order["n"], seconds, dark=state.dark, size=size, front=state.chart
-    )
+    with speaking(state.lang):
+        body = answer(result, order["n"], seconds, dark=state.dark, size=size, front=state.chart)
+    return {"kind": "done"}, body
 
 
 def _export(order: Order, say: Say) -> Reply:
@@ -62,7 +63,8 @@ def _export(order: Order, say: Say) -> Reply:
     format = order["format"]
     result = _results.get(state.key) or _result(state, order["source"], say)
     say("drawing")
-    return {"kind": "done"}, export(result, format, state.chart)
+    with speaking(state.lang):
+        return {"kind": "done"}, export(result, format, state.chart)
 
 
 def _thumbnail(order: Order, say: Say) -> Reply:

@@ -15,6 +15,7 @@ from pydantic import (
     ValidationError,
 )
 
+from ftheta.languages import ENGLISH, KNOWN
 from ftheta.logic import FthetaError, UsageError
 
 BUILT_IN = "built-in"
@@ -23,6 +24,7 @@ LONGEST_MESSAGE = 64 << 10
 
 _Number: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=(1 << 53) - 1)]
 _Word: TypeAlias = Annotated[str, Field(strict=True, max_length=200)]
+_Language: TypeAlias = Annotated[str, Field(pattern=f"^({'|'.join(KNOWN)})$")]
 _Value: TypeAlias = StrictBool | StrictInt | StrictFloat | _Word
 
 
@@ -31,7 +33,8 @@ class _Strict(BaseModel):
 
 
 class State(_Strict):
-    """All that a result depends on, and what the address of a page holds; `chart` is the one in front."""
+    """All that a result depends on, and what the address of a page holds; `chart` is the one in front, `lang` the
+    language of the words around it."""
 
     theorem: _Word
     subject: _Word = BUILT_IN
@@ -41,11 +44,12 @@ class State(_Strict):
     force: StrictBool = False
     dark: StrictBool = False
     chart: _Number = 0
+    lang: _Language = ENGLISH
 
     @property
     def key(self) -> str:
         """The same for two states exactly if they have the same result."""
-        return json.dumps(self.model_dump(exclude={"dark", "chart"}), sort_keys=True)
+        return json.dumps(self.model_dump(exclude={"dark", "chart", "lang"}), sort_keys=True)
 
 
 class Size(_Strict):

@@ -31,13 +31,13 @@ def test_the_courses_are_served_and_kept_by_the_browser(site: Site):
 def test_a_course_of_ones_own_is_served_beside_the_others_and_cannot_smuggle_html(tmp_path):
     path = tmp_path / "my.toml"
     path.write_text(OWN, encoding="utf-8")
-    shown = json.loads(Courses(str(path)).contents.plain)
+    shown = json.loads(Courses(str(path)).contents().plain)
     assert [course["name"] for course in shown] == [*NAMES, "my"]
     assert_safe(shown[-1]["sections"][0]["pages"][0]["look"])
 
 
 def test_every_html_of_the_courses_is_words_and_formulas():
-    for course in json.loads(Courses().contents.plain):
+    for course in json.loads(Courses().contents().plain):
         for section in course["sections"]:
             assert_safe(section["exercise"]["ask"])
             assert_safe(section["exercise"]["answer"])

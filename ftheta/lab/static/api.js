@@ -1,4 +1,5 @@
 /** The server's HTTP side. Every answer that is no success becomes a `Refused` with the server's words. */
+import { language, t } from "./language.js";
 
 /** What the server refused and how to do better. */
 export class Refused extends Error {
@@ -11,16 +12,16 @@ export class Refused extends Error {
 
 /** One line of words for an error that the server sent. */
 export function sentence(said) {
-  const got = said.got ? ` Got: ${said.got}.` : "";
+  const got = said.got ? ` ${t("Got: {value}.", { value: said.got })}` : "";
   const remedy = said.remedy ? ` ${capital(said.remedy)}.` : "";
   return `${said.what}${got}${remedy}`.replace(/\.\.(?!\.)/g, ".");
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
-export const catalogue = () => answer("/api/catalogue");
+export const catalogue = () => answer(`/api/catalogue?lang=${language}`);
 export const subjects = () => answer("/api/subjects");
-export const courses = () => answer("/api/courses");
+export const courses = () => answer(`/api/courses?lang=${language}`);
 
 /** Whether the server is there and no longer knows this page: it was started again, with a new token. */
 export async function forgotten() {
@@ -64,9 +65,9 @@ async function asked(path, options) {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused({ what: "The lab's server does not answer.", remedy: "start it again with `ftheta lab`" });
+    throw new Refused({ what: t("The lab's server does not answer."), remedy: t("start it again with `ftheta lab`") });
   }
   if (response.ok) return response;
   const said = await response.json().catch(() => ({}));
-  throw new Refused(said.error || { what: `The server answered ${response.status}.` });
+  throw new Refused(said.error || { what: t("The server answered {status}.", { status: response.status }) });
 }

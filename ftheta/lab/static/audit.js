@@ -3,6 +3,7 @@ import { sentence } from "./api.js";
 import { Explore } from "./audit_parts.js";
 import { findingsList, SectionView, tiles } from "./audit_view.js";
 import { byId, el, write } from "./dom.js";
+import { t } from "./language.js";
 import { KINDS } from "./subjects.js";
 import { dark } from "./theme.js";
 import { speak, toast } from "./toast.js";
@@ -28,7 +29,7 @@ export class AuditPage {
     this.budget.replaceChildren(...BUDGETS.map((s) => el("option", { value: s, text: s < 90 ? `${s} s` : `${s / 60} min` })));
     this.budget.value = "60";
     for (const select of [this.model, this.data, this.train]) {
-      select.replaceChildren(el("option", { value: "", text: "reading the list…" }));
+      select.replaceChildren(el("option", { value: "", text: t("reading the list…") }));
     }
     this.file = el("input", {
       type: "file",
@@ -36,23 +37,23 @@ export class AuditPage {
       tabindex: "-1",
       multiple: true,
       accept: KINDS,
-      "aria-label": "Open files for the audit",
+      "aria-label": t("Open files for the audit"),
       on: { change: () => this.opened() },
     });
-    this.runButton = el("button", { type: "submit", class: "primary", text: "Run the audit" });
-    this.stopButton = button("Stop and keep what is done", () => this.stop(), { hidden: true });
-    this.bar = el("progress", { max: "1", "aria-label": "How far the audit is" });
+    this.runButton = el("button", { type: "submit", class: "primary", text: t("Run the audit") });
+    this.stopButton = button(t("Stop and keep what is done"), () => this.stop(), { hidden: true });
+    this.bar = el("progress", { max: "1", "aria-label": t("How far the audit is") });
     this.words = el("span", { class: "elapsed" });
     this.progress = el("div", { class: "audit-progress", hidden: true }, this.bar, this.words);
     this.complaint = el("p", { class: "complaint", role: "alert", hidden: true });
     this.status = el("p", { class: "audit-status", hidden: true });
     this.figures = el("ul", { class: "tiles" });
-    this.findings = el("section", { class: "panel", "aria-label": "Findings", hidden: true });
+    this.findings = el("section", { class: "panel", "aria-label": t("Findings"), hidden: true });
     this.answers = el("div", { class: "audit-sections" });
     this.left = el("p", { class: "faint", hidden: true });
     this.explore = new Explore((part, rows) => this.ask(part, rows));
-    this.html = button("Report as HTML", () => this.ask("html"));
-    this.json = button("as JSON", () => this.ask("json"));
+    this.html = button(t("Report as HTML"), () => this.ask("html"));
+    this.json = button(t("as JSON"), () => this.ask("json"));
     this.files = el("div", { class: "row", hidden: true }, this.html, this.json);
     this.node = el(
       "div",
@@ -68,24 +69,24 @@ export class AuditPage {
 
   form() {
     const field = (text, control) => el("label", { class: "audit-field" }, el("span", { text }), control);
-    const open = button("Open files…", () => this.file.click(), { class: "file" });
+    const open = button(t("Open files…"), () => this.file.click(), { class: "file" });
     const fields = el(
       "div",
       { class: "fields" },
-      field("Network", this.model),
-      field("Data", this.data),
-      field("Trained on", this.train),
-      field("Budget", this.budget),
+      field(t("Network"), this.model),
+      field(t("Data"), this.data),
+      field(t("Trained on"), this.train),
+      field(t("Budget"), this.budget),
     );
     const actions = el("div", { class: "row" }, this.runButton, this.stopButton, open, this.file);
     const submit = (event) => (event.preventDefault(), this.run());
     return el(
       "form",
-      { class: "panel", "aria-label": "What to audit", on: { submit } },
-      el("h1", { text: "Audit a network" }),
+      { class: "panel", "aria-label": t("What to audit"), on: { submit } },
+      el("h1", { text: t("Audit a network") }),
       el("p", {
         class: "audit-lead",
-        text: "How good is it, and how sure? Are the data fit? How robust is it? Drop a network and its data anywhere on this page, or choose them.",
+        text: t("How good is it, and how sure? Are the data fit? How robust is it? Drop a network and its data anywhere on this page, or choose them."),
       }),
       fields,
       actions,
@@ -106,8 +107,8 @@ export class AuditPage {
     const networks = known.filter((s) => s.kind === "Network");
     const data = known.filter((s) => s.kind === "Dataset");
     fill(this.model, networks, null);
-    fill(this.data, data, "none");
-    fill(this.train, data, "not given");
+    fill(this.data, data, t("none"));
+    fill(this.train, data, t("not given"));
     this.choose({ ...FIRST, ...now, ...this.wanted });
   }
 
@@ -138,7 +139,7 @@ export class AuditPage {
   /** A file was read: it takes the place that it fits. */
   taken(subject, known) {
     if (!["Network", "Dataset"].includes(subject.kind)) {
-      return this.complain(`${subject.name} is a ${subject.kind.toLowerCase()}; an audit takes networks and data.`);
+      return this.complain(t("{name} is a {kind}; an audit takes networks and data.", { name: subject.name, kind: subject.kind.toLowerCase() }));
     }
     this.complain("");
     const place = subject.kind === "Network" ? "model" : this.fresh === "data" ? "train" : "data";
@@ -161,14 +162,14 @@ export class AuditPage {
 
   run() {
     const { model, data, train, budget } = this.choice;
-    if (!model) return this.complain("Choose a network.");
+    if (!model) return this.complain(t("Choose a network."));
     this.clear();
     const order = { model, data: data || null, train: train || null, budget: Number(budget) };
     const sent = this.send({ type: "audit", n: ++this.n, ...order, dark: dark(), width: this.width });
-    if (!sent) return this.complain("There is no connection to the lab's server.");
+    if (!sent) return this.complain(t("There is no connection to the lab's server."));
     this.show("running");
     this.drawn = dark();
-    write(this.words, "reading the network and the data");
+    write(this.words, t("reading the network and the data"));
     this.bar.removeAttribute("value");
   }
 
@@ -210,7 +211,7 @@ export class AuditPage {
     if (this.phase !== "running" && this.phase !== "done") return;
     this.show(this.phase === "done" ? "idle" : "trouble");
     this.explore.hide();
-    if (this.phase === "trouble") this.complain("The connection was lost, and with it the audit. Run it again.");
+    if (this.phase === "trouble") this.complain(t("The connection was lost, and with it the audit. Run it again."));
   }
 
   // -- what the server says ----------------------------------------------------------------------
@@ -232,12 +233,12 @@ export class AuditPage {
   progressed({ share, left, done, tasks, now }) {
     if (left === null) return;
     this.bar.value = share;
-    write(this.words, `about ${Math.max(1, Math.round(left))} s left · ${done} of ${tasks}: ${now.join(", ")}`);
+    write(this.words, t("about {s} s left · {done} of {tasks}: {now}", { s: Math.max(1, Math.round(left)), done, tasks, now: now.join(", ") }));
   }
 
   found(findings) {
     this.findings.hidden = false;
-    this.findings.replaceChildren(el("h2", { text: "Findings" }), findingsList(findings));
+    this.findings.replaceChildren(el("h2", { text: t("Findings") }), findingsList(findings));
   }
 
   section(frame) {
@@ -255,15 +256,15 @@ export class AuditPage {
     this.show("done");
     this.status.hidden = false;
     const pill = el("span", { class: `pill ${frame.family}`, text: frame.status });
-    const cut = frame.interrupted ? " · stopped: this is what was done until then" : "";
+    const cut = frame.interrupted ? ` · ${t("stopped: this is what was done until then")}` : "";
     this.status.replaceChildren(pill, ` ${frame.counts} · ${frame.about} · ${frame.seconds} s${cut}`);
     this.figures.replaceChildren(...tiles(frame.figures));
     this.left.hidden = !frame.late.length;
-    write(this.left, `Not run within the budget: ${frame.late.length} of the checks. A longer budget gives them time.`);
+    write(this.left, t("Not run within the budget: {n} of the checks. A longer budget gives them time.", { n: frame.late.length }));
     const data = this.known.find((s) => s.id === this.choice.data);
     const rows = data ? Number((data.facts.find(([name]) => name === "rows") || [])[1]?.replace(/\D/g, "")) : 0;
     this.explore.offer(frame.radii, rows);
-    speak(`The audit is done. ${frame.status}. ${frame.counts}`);
+    speak(`${t("The audit is done.")} ${frame.status}. ${frame.counts}`);
   }
 
   failed(frame) {

@@ -1,6 +1,7 @@
 /** What one may move when an audit is done: the ε, the row, the plane through three rows. */
 import { SectionView } from "./audit_view.js";
 import { el, write } from "./dom.js";
+import { t } from "./language.js";
 import { speak } from "./toast.js";
 
 const STEPS = 400; // of the slider of ε
@@ -15,15 +16,15 @@ export class Explore {
     this.epsilon = el("div", { class: "explore" }, el("label", { for: "audit-epsilon", text: "ε (ℓ∞)" }), this.slider, this.said);
     this.row = number("audit-row-number", 0);
     this.corners = [0, 1, 2].map((k) => number(`audit-corner-${k}`, k));
-    this.rowForm = form("Row", "Look at it", [this.row], () => this.request("row", [this.row]));
-    this.sliceForm = form("Plane through rows", "Draw its pieces", this.corners, () => this.request("slice", this.corners));
+    this.rowForm = form(t("Row"), t("Look at it"), [this.row], () => this.request("row", [this.row]));
+    this.sliceForm = form(t("Plane through rows"), t("Draw its pieces"), this.corners, () => this.request("slice", this.corners));
     this.complaint = el("p", { class: "complaint", role: "alert", hidden: true });
     this.views = { row: new SectionView("row", "h3"), slice: new SectionView("slice", "h3") };
     Object.values(this.views).forEach((view) => (view.node.hidden = true));
     this.node = el(
       "section",
-      { class: "panel", "aria-label": "Explore", hidden: true },
-      el("h2", { text: "Move the ε, the row, the plane" }),
+      { class: "panel", "aria-label": t("Explore"), hidden: true },
+      el("h2", { text: t("Move the ε, the row, the plane") }),
       this.epsilon,
       this.rowForm,
       this.sliceForm,
@@ -64,13 +65,13 @@ export class Explore {
     const n = this.radii.length;
     const share = (column, holds) => {
       const cells = this.radii.map((row) => row[column]);
-      if (cells.includes(false)) return "not computed";
+      if (cells.includes(false)) return t("not computed");
       const k = cells.filter(holds).length;
-      return `${Math.round((100 * k) / n)} % (${k} of ${n})`;
+      return t("{share} % ({k} of {n})", { share: Math.round((100 * k) / n), k, n });
     };
     const certified = share(1, (radius) => radius >= epsilon);
     const attacked = share(0, (met) => met === null || met > epsilon);
-    const words = `ε = ${epsilon.toPrecision(3)}: certified ${certified}, attacked ${attacked} of the rows tried`;
+    const words = t("ε = {epsilon}: certified {certified}, attacked {attacked} of the rows tried", { epsilon: epsilon.toPrecision(3), certified, attacked });
     write(this.said, words);
     this.slider.setAttribute("aria-valuetext", words);
   }
@@ -100,7 +101,7 @@ export class Explore {
 const number = (id, value) => el("input", { type: "number", id, min: 0, step: 1, value, required: true });
 
 function form(text, action, inputs, act) {
-  const labels = inputs.map((input, k) => el("label", { class: k ? "hidden-visually" : "", for: input.id, text: k ? `${text}, number ${k + 1}` : text }));
+  const labels = inputs.map((input, k) => el("label", { class: k ? "hidden-visually" : "", for: input.id, text: k ? t("{text}, number {k}", { text, k: k + 1 }) : text }));
   const fields = inputs.flatMap((input, k) => [labels[k], input]);
   const submit = (event) => (event.preventDefault(), act());
   return el("form", { class: "explore", on: { submit } }, ...fields, el("button", { type: "submit", text: action }));

@@ -1,6 +1,7 @@
 /** Findings, key figures and sections of an audit. */
 import { draw } from "./chart.js";
 import { el, rendered, withHtml } from "./dom.js";
+import { t, tn } from "./language.js";
 
 const MOST = 12; // findings that are shown before the fold
 
@@ -8,7 +9,7 @@ const MOST = 12; // findings that are shown before the fold
 export function findingsList(findings) {
   const list = (some) => el("ol", { class: "findings" }, ...some.map(finding));
   const more = findings.slice(MOST);
-  const rest = more.length && el("details", {}, el("summary", { text: `${more.length} more` }), list(more));
+  const rest = more.length && el("details", {}, el("summary", { text: t("{n} more", { n: more.length }) }), list(more));
   return el("div", {}, list(findings.slice(0, MOST)), rest || null);
 }
 
@@ -86,7 +87,7 @@ function dataTable(table) {
   const whole = el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows));
   const label = el("span", {});
   rendered(label, table.title_html);
-  return el("details", {}, el("summary", {}, label, ` (${table.of} rows)`), scrolled(whole));
+  return el("details", {}, el("summary", {}, label, ` (${tn("{n} row", "{n} rows", table.of)})`), scrolled(whole));
 }
 
 const scrolled = (table) => el("div", { class: "scroll", tabindex: "0", role: "group" }, table);

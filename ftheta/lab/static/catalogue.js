@@ -1,5 +1,6 @@
 /** The index: a card for every theorem, with its own chart as a picture; chapters and the search choose among them. */
 import { byId, el, withHtml, write } from "./dom.js";
+import { t } from "./language.js";
 import { overview } from "./overview.js";
 import { Thumbnails } from "./thumbnails.js";
 
@@ -12,19 +13,19 @@ export class Cards {
     this.words = "";
     this.chapter = null;
     this.lead = el("p", { class: "lead", role: "status" });
-    this.chips = [this.chip(null, "All"), ...catalogue.chapters.map(({ id, title }) => this.chip(id, title))];
+    this.chips = [this.chip(null, t("All")), ...catalogue.chapters.map(({ id, title }) => this.chip(id, title))];
     this.none = el("p", {
       class: "nothing",
       hidden: true,
-      text: "Nothing matches. Try a word of a statement, such as “Lipschitz” or “regions”.",
+      text: t("Nothing matches. Try a word of a statement, such as “Lipschitz” or “regions”."),
     });
-    const chips = el("div", { class: "chips", role: "group", "aria-label": "Chapters" }, ...this.chips);
+    const chips = el("div", { class: "chips", role: "group", "aria-label": t("Chapters") }, ...this.chips);
     const hero = el(
       "div",
       { class: "hero" },
-      el("h1", { text: "The mathematics of deep learning, running." }),
+      el("h1", { text: t("The mathematics of deep learning, running.") }),
       this.lead,
-      el("p", { class: "to-audit" }, el("a", { href: "#/audit", text: "Audit a network of your own" })),
+      el("p", { class: "to-audit" }, el("a", { href: "#/audit", text: t("Audit a network of your own") })),
       chips,
     );
     const titles = new Map(catalogue.theorems.map(({ id, title }) => [id, title]));
@@ -90,8 +91,8 @@ export class Cards {
     this.none.hidden = shown > 0;
     this.overview.hidden = Boolean(this.words || this.chapter);
     const all = this.catalogue.theorems.length;
-    const promise = "each an experiment: move a slider, and bound, measurement and verdict are computed again.";
-    write(this.lead, this.words || this.chapter ? `${shown} of ${all} theorems` : `${all} theorems, ${promise}`);
+    const promise = t("{n} theorems, each an experiment: move a slider, and bound, measurement and verdict are computed again.", { n: all });
+    write(this.lead, this.words || this.chapter ? t("{shown} of {all} theorems", { shown, all }) : promise);
   }
 
   /** Put the index on the page. */

@@ -1,14 +1,15 @@
 /** Text into the clipboard, also where the page is not served from this machine. */
 import { el } from "./dom.js";
+import { t } from "./language.js";
 import { toast } from "./toast.js";
 
 /** @param {string} text @param {string} what it is, for the notice */
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    toast(`${what} copied.`);
+    toast(t("Copied: {what}.", { what }));
   } catch {
-    toast(byHand(text) ? `${what} copied.` : `The browser does not allow copying. ${text}`);
+    toast(byHand(text) ? t("Copied: {what}.", { what }) : `${t("The browser does not allow copying.")} ${text}`);
   }
 }
 

@@ -1,6 +1,7 @@
 /** What courses look like: the list of them, one course, the outline at the left, and the strip above a theorem. */
 import { byId, el, withHtml, write } from "./dom.js";
 import { placesIn } from "./courses.js";
+import { t, tn } from "./language.js";
 
 const LIST = "#/courses";
 export const courseHash = (name) => `${LIST}/${encodeURIComponent(name)}`;
@@ -15,11 +16,11 @@ export function coursesPage(courses) {
       el("h2", {}, el("a", { href: courseHash(course.name), text: course.title })),
       el("p", { class: "gist", text: course.by }),
       bar(seen, pages),
-      el("div", { class: "foot" }, el("span", { class: "eyebrow", text: `${course.sections.length} sections · ${seen} of ${pages} pages seen` })),
+      el("div", { class: "foot" }, el("span", { class: "eyebrow", text: `${tn("{n} section", "{n} sections", course.sections.length)} · ${seenOf(seen, pages)}` })),
     );
   });
-  const lead = "Lecture courses as a way through the theorems, in the order of their slides.";
-  const hero = el("div", { class: "hero" }, el("h1", { text: "Courses" }), el("p", { class: "lead", text: lead }));
+  const lead = t("Lecture courses as a way through the theorems, in the order of their slides.");
+  const hero = el("div", { class: "hero" }, el("h1", { text: t("Courses") }), el("p", { class: "lead", text: lead }));
   return el("div", { class: "catalogue" }, hero, el("div", { class: "grid" }, ...cards));
 }
 
@@ -29,13 +30,13 @@ export function coursePage(courses, course) {
   const places = placesIn(course);
   const done = courses.seenOf(course);
   const next = (places.find(({ page }) => !done.has(page.theorem)) || places[0]).page;
-  const begin = el("a", { class: "action begin", href: courses.hashOf(next), text: seen ? "Go on" : "Begin" });
+  const begin = el("a", { class: "action begin", href: courses.hashOf(next), text: seen ? t("Go on") : t("Begin") });
   const sections = course.sections.map((section, s) =>
     el(
       "section",
       { class: "panel course-section" },
       el("h2", { text: `${s + 1}. ${section.title}` }),
-      section.quote && el("blockquote", { text: `“${section.quote}”` }),
+      section.quote && el("blockquote", { text: t("“{words}”", { words: section.quote }) }),
       el("ol", {}, ...section.pages.map((page) => el("li", {}, link(courses, page, done)))),
       exercise(courses, section),
     ),
@@ -43,11 +44,11 @@ export function coursePage(courses, course) {
   const hero = el(
     "div",
     { class: "hero" },
-    el("a", { href: LIST, class: "eyebrow", text: "Courses" }),
+    el("a", { href: LIST, class: "eyebrow", text: t("Courses") }),
     el("h1", { text: course.title }),
     el("p", { class: "lead", text: course.by }),
     bar(seen, pages),
-    el("p", { class: "row" }, begin, el("span", { class: "faint", text: `${seen} of ${pages} pages seen` })),
+    el("p", { class: "row" }, begin, el("span", { class: "faint", text: seenOf(seen, pages) })),
   );
   return el("div", { class: "catalogue course" }, hero, ...sections);
 }
@@ -58,11 +59,11 @@ export class Outline {
   constructor(courses, leave) {
     this.courses = courses;
     this.links = new Map();
-    const out = el("button", { type: "button", class: "action leave", text: "Leave the course", on: { click: leave } });
+    const out = el("button", { type: "button", class: "action leave", text: t("Leave the course"), on: { click: leave } });
     this.title = el("a", { class: "course-title" });
     this.count = el("p", { class: "faint" });
     this.list = el("div");
-    this.node = el("section", { class: "outline", "aria-label": "Outline of the course" }, this.title, this.count, this.list, out);
+    this.node = el("section", { class: "outline", "aria-label": t("Outline of the course") }, this.title, this.count, this.list, out);
     byId("side").querySelector(".chapter").before(this.node);
     this.draw();
   }
@@ -78,7 +79,7 @@ export class Outline {
     const done = this.courses.seenOf(course);
     this.title.href = courseHash(course.name);
     write(this.title, course.title);
-    write(this.count, `${seen} of ${pages} pages seen`);
+    write(this.count, seenOf(seen, pages));
     this.links.clear();
     this.list.replaceChildren(...course.sections.map((section, s) => this.section(section, s, done)));
   }
@@ -105,7 +106,7 @@ export class Strip {
   /** @param {import("./courses.js").Courses} courses */
   constructor(courses) {
     this.courses = courses;
-    this.node = el("section", { class: "panel course-strip", "aria-label": "Course", hidden: true });
+    this.node = el("section", { class: "panel course-strip", "aria-label": t("Course"), hidden: true });
   }
 
   show(theorem) {
@@ -121,16 +122,16 @@ export class Strip {
       "div",
       { class: "where" },
       el("a", { href: courseHash(course.name), text: course.title }),
-      el("span", { class: "faint", text: ` › ${number}. ${section.title} · page ${at + 1} of ${places.length}` }),
+      el("span", { class: "faint", text: ` › ${number}. ${section.title} · ${t("page {k} of {n}", { k: at + 1, n: places.length })}` }),
       el("span", { class: "grow" }),
-      step(-1, "← Previous"),
-      step(1, "Next →"),
+      step(-1, t("← Previous")),
+      step(1, t("Next →")),
     );
     const quote = page.quote || (at && places[at - 1].section === section ? "" : section.quote);
     this.node.replaceChildren(
       ...[
         where,
-        quote && el("blockquote", { text: `“${quote}”` }),
+        quote && el("blockquote", { text: t("“{words}”", { words: quote }) }),
         page.look && withHtml("p", page.look, { class: "look" }),
         last && exercise(this.courses, section),
       ].filter(Boolean),
@@ -140,7 +141,7 @@ export class Strip {
 
 function link(courses, page, done) {
   const seen = done.has(page.theorem);
-  const mark = el("span", { class: "seen", text: seen ? "✓" : "", "aria-label": seen ? "seen" : null });
+  const mark = el("span", { class: "seen", text: seen ? "✓" : "", "aria-label": seen ? t("seen") : null });
   return el("a", { href: courses.hashOf(page) }, mark, page.title);
 }
 
@@ -148,20 +149,22 @@ function link(courses, page, done) {
 function exercise(courses, section) {
   const asked = section.exercise;
   if (!asked) return null;
-  const run = el("a", { href: courses.hashOf(asked), text: "Run it here" });
+  const run = el("a", { href: courses.hashOf(asked), text: t("Run it here") });
   return el(
     "div",
     { class: "exercise" },
-    withHtml("p", `<b>Exercise.</b> ${asked.ask}`),
+    withHtml("p", `<b>${t("Exercise.")}</b> ${asked.ask}`),
     el(
       "details",
       {},
-      el("summary", { text: "Answer" }),
+      el("summary", { text: t("Answer") }),
       withHtml("p", asked.answer),
-      el("p", {}, run, " or in the terminal: ", el("code", { text: asked.command })),
+      el("p", {}, run, ` ${t("or in the terminal:")} `, el("code", { text: asked.command })),
     ),
   );
 }
+
+const seenOf = (seen, pages) => t("{seen} of {pages} pages seen", { seen, pages });
 
 function progressOf(courses, course) {
   const pages = placesIn(course);
@@ -169,4 +172,4 @@ function progressOf(courses, course) {
   return { pages: pages.length, seen: pages.filter(({ page }) => seen.has(page.theorem)).length };
 }
 
-const bar = (seen, pages) => el("progress", { class: "course-progress", value: seen, max: pages, "aria-label": "pages seen" });
+const bar = (seen, pages) => el("progress", { class: "course-progress", value: seen, max: pages, "aria-label": t("pages seen") });

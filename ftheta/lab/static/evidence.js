@@ -1,5 +1,6 @@
 /** The evidence: meaning of the verdict, claims with their numbers, tables, provenance; and errata in the sources. */
 import { el, rendered, withHtml } from "./dom.js";
+import { t } from "./language.js";
 import { partMark } from "./verdict.js";
 
 /** A folded panel that is filled only while it is open. */
@@ -10,7 +11,7 @@ export class Evidence {
     this.node = el(
       "details",
       { class: "panel how", on: { toggle: () => this.fill() } },
-      el("summary", {}, el("h2", { text: "Evidence" })),
+      el("summary", {}, el("h2", { text: t("Evidence") })),
       this.body,
     );
     this.result = null;
@@ -35,7 +36,7 @@ export class Evidence {
       ...[
         this.meaning(verdict),
         claims(html.claims),
-        claims(html.examples || [], "Examples (not about the subject)"),
+        claims(html.examples || [], t("Examples (not about the subject)")),
         numbers(html.example_numbers || []),
         ...(html.tables || []).map(table),
         provenance(html.how || []),
@@ -53,13 +54,13 @@ export class Evidence {
         el("span", { text: look.means }),
       ),
     );
-    return el("div", {}, el("h3", { text: "What the verdict means" }), el("ul", { class: "meanings" }, ...rows));
+    return el("div", {}, el("h3", { text: t("What the verdict means") }), el("ul", { class: "meanings" }, ...rows));
   }
 }
 
-function claims(rows, title = "Claims") {
+function claims(rows, title = t("Claims")) {
   if (!rows.length) return null;
-  const head = ["Claim", "Verdict", "Measured", "Bound", "Slack", "Evidence"];
+  const head = [t("Claim"), t("Verdict"), t("Measured"), t("Bound"), t("Slack"), t("Evidence")];
   const body = rows.map((claim) =>
     el(
       "tr",
@@ -79,7 +80,7 @@ function numbers(rows) {
   const body = rows.map(([label, value, basis]) =>
     el("tr", {}, withHtml("th", label, { scope: "row" }), el("td", { class: "right", text: value }), el("td", { text: basis })),
   );
-  return scrolling("Numbers of the examples", tableOf(["Number", "Value", "Evidence"], body, 1));
+  return scrolling(t("Numbers of the examples"), tableOf([t("Number"), t("Value"), t("Evidence")], body, 1));
 }
 
 function table({ title_html: title, columns, rows }) {
@@ -97,7 +98,7 @@ function table({ title_html: title, columns, rows }) {
 }
 
 function tableOf(head, body, left) {
-  const titles = head.map((name, i) => el("th", { scope: "col", class: i < left || name === "Evidence" ? "" : "right", text: name }));
+  const titles = head.map((name, i) => el("th", { scope: "col", class: i < left || name === t("Evidence") ? "" : "right", text: name }));
   return el("table", {}, el("thead", {}, el("tr", {}, ...titles)), el("tbody", {}, ...body));
 }
 
@@ -108,7 +109,7 @@ const pill = (look) => el("span", { class: `pill ${look.family}`, text: `${look.
 
 function provenance(rows) {
   const body = rows.flatMap((row) => [withHtml("dt", row.term_html), withHtml("dd", row.html)]);
-  return el("div", {}, el("h3", { text: "Grounds and provenance" }), el("dl", { class: "provenance" }, ...body));
+  return el("div", {}, el("h3", { text: t("Grounds and provenance") }), el("dl", { class: "provenance" }, ...body));
 }
 
 /** The errata of the sources, and their formulas as printed with what was found. */
@@ -118,8 +119,8 @@ export class Errata {
     this.printed = el("div");
     this.node = el(
       "section",
-      { class: "panel errata", "aria-label": "Errata" },
-      el("h2", { text: "Errata in the sources" }),
+      { class: "panel errata", "aria-label": t("Errata") },
+      el("h2", { text: t("Errata in the sources") }),
       this.words,
       this.printed,
     );
@@ -133,7 +134,7 @@ export class Errata {
 }
 
 function wrong(claim) {
-  const against = `${claim.measured} against ${claim.bound}`;
+  const against = t("{left} against {right}", { left: claim.measured, right: claim.bound });
   const told = el("p", {}, pill(claim), " ", withHtml("span", claim.what_html));
   return el(
     "div",

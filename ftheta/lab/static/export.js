@@ -2,19 +2,20 @@
 import { Refused, exported, sentence } from "./api.js";
 import { copy } from "./copy.js";
 import { el } from "./dom.js";
+import { t } from "./language.js";
 import { toast } from "./toast.js";
 
 const FILES = [
-  ["pdf", "Figure, PDF"],
-  ["svg", "Figure, SVG"],
-  ["png", "Figure, PNG"],
-  ["csv", "Data of the figure, CSV"],
-  ["json", "Result, JSON"],
-  ["html", "Report, HTML"],
+  ["pdf", t("Figure, PDF")],
+  ["svg", t("Figure, SVG")],
+  ["png", t("Figure, PNG")],
+  ["csv", t("Data of the figure, CSV")],
+  ["json", t("Result, JSON")],
+  ["html", t("Report, HTML")],
 ];
 const LINES = [
-  ["py", "Copy Python"],
-  ["sh", "Copy command line"],
+  ["py", t("Copy Python")],
+  ["sh", t("Copy command line")],
 ];
 
 export class ExportMenu {
@@ -29,7 +30,7 @@ export class ExportMenu {
       {
         class: "menu",
         role: "menu",
-        "aria-label": "Export",
+        "aria-label": t("Export"),
         hidden: true,
         on: { keydown: (event) => this.key(event) },
       },
@@ -106,8 +107,8 @@ export class ExportMenu {
 
   async copyLine(format) {
     const result = this.result();
-    if (!result) return toast("There is no result to export yet.", "error");
+    if (!result) return toast(t("There is no result to export yet."), "error");
     if (format === "py") await copy(result.snippet, "Python");
-    else await copy(result.command, "Command line");
+    else await copy(result.command, t("Command line"));
   }
 }

@@ -1,5 +1,6 @@
 /** A point of a chart that can be dragged: where it is let go, or rests on the way, is what two knobs are set to. */
 import { el } from "./dom.js";
+import { t } from "./language.js";
 
 /** The value at a pixel of a linear scale. */
 function valueAt({ domain, range }, pixel) {
@@ -16,7 +17,7 @@ export class Grip {
     this.stage = stage;
     this.moved = moved;
     this.held = false;
-    this.node = el("div", { class: "grip", hidden: true, title: "Drag this point" });
+    this.node = el("div", { class: "grip", hidden: true, title: t("Drag this point") });
     this.node.addEventListener("pointerdown", (event) => this.hold(event));
     // on the window: the point is taken out and put back with every new picture, and would lose a pointer it captured
     window.addEventListener("pointermove", (event) => this.held && this.move(event));

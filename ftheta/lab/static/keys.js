@@ -1,18 +1,19 @@
 /** The keys of the page, and the dialog that lists them. */
 import { el } from "./dom.js";
+import { t } from "./language.js";
 
 export const KEYS = [
-  ["/", "search the theorems"],
-  ["← →", "previous and next theorem"],
-  ["space", "play or pause the slider in focus, the chart if it moves, or the first slider"],
-  ["P", "projector: larger letters, no list"],
-  ["T", "show or hide the statement"],
-  ["C", "show or hide the controls"],
-  ["D", "dark or light"],
-  ["S", "copy the link with everything as it is"],
-  ["E", "export figure, data, code"],
-  ["R", "reset to the textbook values"],
-  ["?", "this help"],
+  ["/", t("search the theorems")],
+  ["← →", t("previous and next theorem")],
+  ["space", t("play or pause the slider in focus, the chart if it moves, or the first slider")],
+  ["P", t("projector: larger letters, no list")],
+  ["T", t("show or hide the statement")],
+  ["C", t("show or hide the controls")],
+  ["D", t("dark or light")],
+  ["S", t("copy the link with everything as it is")],
+  ["E", t("export figure, data, code")],
+  ["R", t("reset to the textbook values")],
+  ["?", t("this help")],
 ];
 
 /** Where letters and arrows belong to the control itself. */
@@ -51,13 +52,13 @@ export function helpDialog(verdicts) {
       el("span", { text: look.means }),
     ),
   );
-  const close = el("button", { type: "button", class: "action", text: "Close", on: { click: () => dialog.close() } });
+  const close = el("button", { type: "button", class: "action", text: t("Close"), on: { click: () => dialog.close() } });
   const dialog = el(
     "dialog",
     { class: "help", "aria-labelledby": "help-title" },
-    el("h2", { id: "help-title", text: "Keys" }),
+    el("h2", { id: "help-title", text: t("Keys") }),
     el("ul", { class: "keys" }, ...keys),
-    el("h2", { text: "Verdicts" }),
+    el("h2", { text: t("Verdicts") }),
     el("ul", { class: "meanings" }, ...words),
     close,
   );

@@ -1,5 +1,6 @@
 /** The controls of a theorem's knobs: sliders with a box to type in, choices, switches. */
 import { el, withHtml, write } from "./dom.js";
+import { t } from "./language.js";
 import { read } from "./state.js";
 import { track, written } from "./scales.js";
 
@@ -68,8 +69,8 @@ export class Slider extends Control {
         class: "play",
         type: "button",
         text: "▶",
-        "aria-label": `Play ${spaced(knob.name)}`,
-        title: "Play (space)",
+        "aria-label": t("Play {name}", { name: spaced(knob.name) }),
+        title: t("Play (space)"),
         "aria-pressed": "false",
         on: { click: () => play(this) },
       });
@@ -110,7 +111,7 @@ export class Slider extends Control {
   typed() {
     const value = read(this.knob, this.box.value);
     if (value === null) {
-      this.complain(this.knob.type === "int" ? "A whole number, please." : "A number, please.");
+      this.complain(this.knob.type === "int" ? t("A whole number, please.") : t("A number, please."));
       return;
     }
     if (Object.is(value, this.value)) return this.show(value);
@@ -218,8 +219,9 @@ class Switch extends Control {
 /** The seed: a whole number, and a button for another one. */
 export class Seed extends Control {
   constructor(change) {
-    const knob = { name: "seed", type: "int", symbol_html: "", says_html: "", knob: { says: "of the random numbers" } };
+    const knob = { name: "seed", type: "int", symbol_html: "", says_html: "", knob: { says: t("of the random numbers") } };
     super(knob, "seed");
+    write(this.symbol, t("seed"));
     this.change = change;
     this.box = el("input", {
       class: "box",
@@ -232,8 +234,8 @@ export class Seed extends Control {
     const roll = el("button", {
       class: "roll",
       type: "button",
-      text: "⚄ another",
-      "aria-label": "Another seed",
+      text: t("⚄ another"),
+      "aria-label": t("Another seed"),
       on: { click: () => this.set(this.value + 1) },
     });
     this.head.append(roll, this.box);
@@ -242,7 +244,7 @@ export class Seed extends Control {
 
   typed() {
     const value = read(this.knob, this.box.value);
-    if (value === null || value < 0) this.complain("A whole number from 0, please.");
+    if (value === null || value < 0) this.complain(t("A whole number from 0, please."));
     else this.set(value);
   }
 

@@ -10,6 +10,7 @@ import { byId, el, narrow } from "./dom.js";
 import { ExportMenu } from "./export.js";
 import { header } from "./header.js";
 import { helpDialog, listen } from "./keys.js";
+import { language, t } from "./language.js";
 import { Panel } from "./panel.js";
 import * as play from "./play.js";
 import { Router } from "./router.js";
@@ -157,7 +158,7 @@ export class Lab {
     this.cards.hide();
     this.side.mark("audit");
     this.top.place("", false);
-    document.title = "Audit – fθ lab";
+    document.title = `${t("Audit")} – ${t("fθ lab")}`;
     this.audit.choose(choice);
     byId("centre").replaceChildren(this.audit.node);
     byId("centre").scrollTop = 0;
@@ -178,7 +179,7 @@ export class Lab {
     const course = this.courses.named(name);
     if (course) this.courses.follow(course.name);
     this.courseChanged();
-    document.title = `${course ? course.title : "Courses"} – fθ lab`;
+    document.title = `${course ? course.title : t("Courses")} – ${t("fθ lab")}`;
     byId("centre").replaceChildren(course ? coursePage(this.courses, course) : coursesPage(this.courses));
     byId("centre").scrollTop = 0;
   }
@@ -211,14 +212,14 @@ export class Lab {
     this.cards.show();
     this.side.mark(null);
     this.top.place("", false);
-    document.title = "fθ lab";
+    document.title = t("fθ lab");
   }
 
   build() {
     const theorem = this.theorem;
     this.top.place(`${theorem.chapter_title} · ${theorem.id}`, true);
     this.top.clearPace();
-    document.title = `${theorem.title} – fθ lab`;
+    document.title = `${theorem.title} – ${t("fθ lab")}`;
     this.side.mark(theorem.id);
     this.panel.build(theorem);
     this.strip.show(theorem.id);
@@ -275,14 +276,14 @@ export class Lab {
 
   copyLink() {
     this.router.follow(this.state, true);
-    copy(location.href, "Link");
+    copy(location.href, t("Link"));
   }
 
   // -- asking and answering ----------------------------------------------------------------------
 
   /** The state as the server wants it. */
   asked() {
-    return { ...this.state, dark: dark() };
+    return { ...this.state, dark: dark(), lang: language };
   }
 
   ask(options) {
@@ -338,7 +339,7 @@ export class Lab {
 
   cancelled(run) {
     play.stop();
-    this.page.bar.trouble("Cancelled.");
+    this.page.bar.trouble(t("Cancelled."));
     this.settled("cancelled", run);
   }
 
@@ -354,7 +355,7 @@ export class Lab {
   // -- the line ----------------------------------------------------------------------------------
 
   opened() {
-    if (this.wasLost) toast("Connected again.");
+    if (this.wasLost) toast(t("Connected again."));
     this.wasLost = false;
     banner("");
     this.runner.next();
@@ -364,9 +365,9 @@ export class Lab {
     this.wasLost = true;
     this.runner.lost();
     this.audit.lost();
-    if (await forgotten()) return banner("The lab was started again. Please open the address that it printed.");
+    if (await forgotten()) return banner(t("The lab was started again. Please open the address that it printed."));
     if (this.line.up) return;
-    const again = el("button", { type: "button", text: "Try now", on: { click: () => this.line.now() } });
-    banner(`No connection to the lab's server. Trying again${pause > 2 ? ` in ${pause} s` : ""}…`, again);
+    const again = el("button", { type: "button", text: t("Try now"), on: { click: () => this.line.now() } });
+    banner(pause > 2 ? t("No connection to the lab's server. Trying again in {s} s…", { s: pause }) : t("No connection to the lab's server. Trying again…"), again);
   }
 }

@@ -3,6 +3,7 @@
  * less motion is asked for, the last one, until somebody presses the button.
  */
 import { calm, el } from "./dom.js";
+import { t } from "./language.js";
 
 const PACE = 1000 / 30; // ms a frame
 const EARLY = 4; // ms by which the browser may call early
@@ -22,8 +23,8 @@ export class Motion {
       class: "play",
       type: "button",
       text: "▶",
-      title: "Play (space)",
-      "aria-label": "Play the animation",
+      title: t("Play (space)"),
+      "aria-label": t("Play the animation"),
       "aria-pressed": "false",
       on: { click: () => this.toggle() },
     });
@@ -31,14 +32,14 @@ export class Motion {
       type: "range",
       min: 0,
       step: 1,
-      "aria-label": "Time of the animation",
+      "aria-label": t("Time of the animation"),
       on: {
         input: () => this.scrub(Number(this.range.value)),
         pointerdown: () => this.hold(),
         keydown: ({ key }) => MOVES.test(key) && this.hold(),
       },
     });
-    this.node = el("div", { class: "motion", role: "group", "aria-label": "Animation", hidden: true }, this.button, this.range);
+    this.node = el("div", { class: "motion", role: "group", "aria-label": t("Animation"), hidden: true }, this.button, this.range);
   }
 
   get last() {

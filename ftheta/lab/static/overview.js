@@ -1,10 +1,11 @@
 /** Three ways in, as Peyré's slides sum the field up: wider, deeper, attention. */
 import { el } from "./dom.js";
+import { t } from "./language.js";
 
 const WAYS = [
-  ["Going wider", "function approximation", "two-layer-ridge-sum"],
-  ["Going deeper", "differential equations", "flow-diffeomorphism"],
-  ["Attention", "interacting particles", "attention-particle-flow"],
+  [t("Going wider"), t("function approximation"), "two-layer-ridge-sum"],
+  [t("Going deeper"), t("differential equations"), "flow-diffeomorphism"],
+  [t("Attention"), t("interacting particles"), "attention-particle-flow"],
 ];
 
 /** @param {Map<string, any>} titles of the theorems by id @param {(id: string, node: HTMLElement) => void} watch */

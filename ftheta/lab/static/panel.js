@@ -1,6 +1,7 @@
 /** The right side: presets, subject, knobs, hypotheses, numbers. */
 import { byId, el } from "./dom.js";
 import { Seed, Slider, control } from "./knobs.js";
+import { t } from "./language.js";
 import * as play from "./play.js";
 import { BREAKER, BROKEN, BUILT_IN, values } from "./state.js";
 import { Hypotheses, Numbers } from "./verdict.js";
@@ -27,22 +28,22 @@ export class Panel {
     const reset = el(
       "button",
       { type: "button", class: "reset", "aria-keyshortcuts": "R", on: { click: () => this.actions.reset() } },
-      "Reset ",
+      `${t("Reset")} `,
       el("kbd", { text: "R" }),
     );
     const knobs = [...this.controls.values()].map((c) => c.node);
     byId("controls").replaceChildren(
       el(
         "section",
-        { class: "block", "aria-label": "Presets" },
-        el("h2", { text: "Presets" }),
+        { class: "block", "aria-label": t("Presets") },
+        el("h2", { text: t("Presets") }),
         el("div", { class: "presets" }, ...this.presets.map((p) => p.node)),
       ),
       this.subjects.node,
       el(
         "section",
-        { class: "block", "aria-label": "Parameters" },
-        el("h2", {}, "Parameters", reset),
+        { class: "block", "aria-label": t("Parameters") },
+        el("h2", {}, t("Parameters"), reset),
         ...knobs,
         this.seed.node,
       ),
@@ -71,7 +72,7 @@ export class Panel {
       node: el("button", {
         type: "button",
         class: "preset",
-        text: titled(name),
+        text: titled(SHOWN[name] ?? name),
         "aria-pressed": "false",
         on: { click: choose },
       }),
@@ -143,5 +144,8 @@ export class Panel {
     if (chosen) play.toggle(chosen, this.actions.ready);
   }
 }
+
+/** The names of presets that most theorems have. */
+const SHOWN = { textbook: t("textbook"), [BROKEN]: t("broken on purpose") };
 
 const titled = (name) => name.charAt(0).toUpperCase() + name.slice(1);

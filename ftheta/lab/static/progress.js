@@ -1,5 +1,6 @@
 /** The thin bar over the chart while something is computed; after a while the time, the step and a way out. */
 import { el, write } from "./dom.js";
+import { t } from "./language.js";
 
 const BAR = 150;
 const DIM = 300;
@@ -9,7 +10,7 @@ export class Progress {
   constructor(cancel) {
     this.bar = el("div", { class: "progress-bar", hidden: true });
     this.text = el("span", { class: "elapsed" });
-    this.button = el("button", { type: "button", class: "cancel", text: "Cancel", on: { click: cancel } });
+    this.button = el("button", { type: "button", class: "cancel", text: t("Cancel"), on: { click: cancel } });
     this.words = el("div", { class: "progress-words", role: "status", hidden: true }, this.text, this.button);
     this.node = el("div", { class: "progress" }, this.bar, this.words);
     this.run = null;

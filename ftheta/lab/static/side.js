@@ -1,5 +1,6 @@
 /** The list of theorems by chapter, with a search that also filters the catalogue. */
 import { byId, el, narrow } from "./dom.js";
+import { t } from "./language.js";
 import { keep, kept } from "./theme.js";
 
 export class Side {
@@ -11,18 +12,18 @@ export class Side {
     this.input = el("input", {
       type: "search",
       id: "search",
-      placeholder: "Search theorems",
-      "aria-label": "Search theorems",
+      placeholder: t("Search theorems"),
+      "aria-label": t("Search theorems"),
       autocomplete: "off",
       spellcheck: "false",
       on: { input: () => this.filter(), keydown: (event) => this.key(event) },
     });
-    this.none = el("p", { class: "none", hidden: true, text: "No theorem matches." });
+    this.none = el("p", { class: "none", hidden: true, text: t("No theorem matches.") });
     this.groups = catalogue.chapters.map((chapter) => this.group(chapter));
     const field = el("div", { class: "search" }, this.input, el("kbd", { text: "/" }));
-    const courses = el("a", { class: "to-courses", href: "#/courses", text: "Courses" });
+    const courses = el("a", { class: "to-courses", href: "#/courses", text: t("Courses") });
     this.links.set("courses", courses);
-    const audit = el("a", { class: "to-audit", href: "#/audit", text: "Audit a network" });
+    const audit = el("a", { class: "to-audit", href: "#/audit", text: t("Audit a network") });
     this.links.set("audit", audit);
     byId("side").append(field, courses, audit, this.none, ...this.groups.map((g) => g.node));
     if (kept("side") === "closed") this.toggle(false);
@@ -30,9 +31,9 @@ export class Side {
 
   group(chapter) {
     const theorems = this.catalogue.theorems.filter((t) => t.chapter === chapter.id);
-    const items = theorems.map((t) => {
-      const link = el("a", { href: `#/${t.id}`, text: t.title });
-      this.links.set(t.id, link);
+    const items = theorems.map(({ id, title }) => {
+      const link = el("a", { href: `#/${id}`, text: title });
+      this.links.set(id, link);
       return el("li", {}, link);
     });
     const node = el("section", { class: "chapter" }, el("h2", { text: chapter.title }), el("ul", {}, ...items));

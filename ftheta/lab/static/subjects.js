@@ -1,6 +1,7 @@
 /** What the theorem is asked about: the built-in subject, the one that breaks it, or a file of one's own. */
 import { Refused, sentence, subjects, upload } from "./api.js";
 import { el, write } from "./dom.js";
+import { t } from "./language.js";
 import { BREAKER, BUILT_IN } from "./state.js";
 import { toast } from "./toast.js";
 
@@ -16,27 +17,27 @@ export class Subjects {
     this.taker = null;
     /** @type {((known: any[]) => void) | null} who wants to know which subjects there are */
     this.onList = null;
-    this.menu = el("select", { id: "subject", "aria-label": "Subject", on: { change: () => choose(this.menu.value) } });
+    this.menu = el("select", { id: "subject", "aria-label": t("Subject"), on: { change: () => choose(this.menu.value) } });
     this.file = el("input", {
       type: "file",
       class: "hidden-visually",
       tabindex: "-1",
       accept: KINDS,
-      "aria-label": "Open a file as subject",
+      "aria-label": t("Open a file as subject"),
       on: { change: () => this.opened() },
     });
     const open = el("button", {
       type: "button",
       class: "file",
-      text: "Open a file…",
+      text: t("Open a file…"),
       on: { click: () => this.file.click() },
     });
     this.facts = el("p", { class: "says" });
     this.complaint = el("p", { class: "complaint", role: "alert", hidden: true });
     this.node = el(
       "section",
-      { class: "block", "aria-label": "Subject" },
-      el("h2", { text: "Subject" }),
+      { class: "block", "aria-label": t("Subject") },
+      el("h2", { text: t("Subject") }),
       el("div", { class: "row" }, this.menu, open),
       this.file,
       this.facts,
@@ -58,12 +59,12 @@ export class Subjects {
     this.theorem = theorem;
     this.current = current;
     const options = [
-      option(BUILT_IN, "built-in"),
-      theorem.breakable && option(BREAKER, "broken on purpose"),
+      option(BUILT_IN, t("built-in")),
+      theorem.breakable && option(BREAKER, t("broken on purpose")),
       ...this.known.map((s) => option(s.id, s.name, !fits(s, theorem))),
     ];
     const missing = ![BUILT_IN, BREAKER].includes(current) && !this.known.some((s) => s.id === current);
-    if (missing) options.push(option(current, this.listed ? `${current} (not here)` : `${current} …`));
+    if (missing) options.push(option(current, this.listed ? t("{name} (not here)", { name: current }) : `${current} …`));
     this.menu.replaceChildren(...options.filter(Boolean));
     this.menu.value = current;
     this.describe(current);
@@ -76,7 +77,7 @@ export class Subjects {
           .slice(0, 4)
           .map((fact) => fact.join(" "))
           .join(" · ")
-      : `Requires ${wanted(this.theorem)}.${closed() ? "" : " Drop a file anywhere on this page."}`;
+      : `${t("Requires {kinds}.", { kinds: wanted(this.theorem) })}${closed() ? "" : ` ${t("Drop a file anywhere on this page.")}`}`;
     write(this.facts, words);
   }
 
@@ -94,7 +95,7 @@ export class Subjects {
       const subject = await upload(file);
       this.known = [...this.known.filter((s) => s.id !== subject.id), subject];
       if (this.taker) this.taker(subject);
-      else if (!this.theorem) toast(`${subject.name} is open; choose it as the subject of a theorem.`);
+      else if (!this.theorem) toast(t("{name} is open; choose it as the subject of a theorem.", { name: subject.name }));
       else if (fits(subject, this.theorem)) this.choose(subject.id);
       else this.unsuited(subject);
     } catch (error) {
@@ -107,7 +108,7 @@ export class Subjects {
 
   unsuited(subject) {
     this.show(this.theorem, this.current);
-    this.complain(`${subject.name} is a ${subject.kind.toLowerCase()}; this theorem requires ${wanted(this.theorem)}.`);
+    this.complain(t("{name} is {kind}; this theorem requires {kinds}.", { name: subject.name, kind: NAMES[subject.kind] || subject.kind, kinds: wanted(this.theorem) }));
   }
 
   complain(text) {
@@ -118,16 +119,16 @@ export class Subjects {
 }
 
 const NAMES = {
-  Network: "a network",
-  Target: "a function",
-  Dataset: "data",
-  Training: "a training run",
-  Measure: "a distribution",
-  Family: "a family of networks",
+  Network: t("a network"),
+  Target: t("a function"),
+  Dataset: t("data"),
+  Training: t("a training run"),
+  Measure: t("a distribution"),
+  Family: t("a family of networks"),
 };
 
 /** What a theorem can be asked about, in words. */
-const wanted = (theorem) => theorem.takes.map((kind) => NAMES[kind] || kind).join(" or ");
+const wanted = (theorem) => theorem.takes.map((kind) => NAMES[kind] || kind).join(` ${t("or")} `);
 
 const option = (value, text, off = false) => el("option", { value, text, disabled: off });
 
@@ -142,7 +143,7 @@ const closed = () => document.documentElement.hasAttribute("data-classroom");
 
 /** Files dropped anywhere on the page. */
 function dropping(give) {
-  const veil = el("div", { class: "veil", hidden: true }, el("p", { text: "Drop the file here" }));
+  const veil = el("div", { class: "veil", hidden: true }, el("p", { text: t("Drop the file here") }));
   document.body.append(veil);
   const carries = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
   let depth = 0;

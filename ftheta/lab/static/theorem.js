@@ -3,6 +3,7 @@ import { Stage } from "./chart.js";
 import { byId, el, escaped, rendered, withHtml, write } from "./dom.js";
 import { Errata, Evidence } from "./evidence.js";
 import { Hints } from "./hints.js";
+import { t } from "./language.js";
 import { LessonPanel } from "./lesson.js";
 import { Progress } from "./progress.js";
 import { PROJECTOR_ZOOM, projector } from "./theme.js";
@@ -33,14 +34,14 @@ export class TheoremPage {
     this.tabs = el("div", {
       class: "tabs",
       role: "tablist",
-      "aria-label": "Charts",
+      "aria-label": t("Charts"),
       hidden: true,
       on: { keydown: (event) => this.tabKey(event) },
     });
     this.caption = el("p", { class: "caption" });
     this.chart = el(
       "section",
-      { class: "panel chart", "aria-label": "Chart" },
+      { class: "panel chart", "aria-label": t("Chart") },
       this.progress.node,
       this.tabs,
       this.caption,
@@ -53,10 +54,10 @@ export class TheoremPage {
     this.evidence = new Evidence(catalogue.verdicts);
     this.related = el("p", { class: "related" });
     this.sources = el("ul", { class: "sources" });
-    this.about = el("details", { class: "panel" }, el("summary", {}, el("h2", { text: "Sources" })), this.sources);
+    this.about = el("details", { class: "panel" }, el("summary", {}, el("h2", { text: t("Sources") })), this.sources);
     const card = el(
       "section",
-      { class: "panel card-statement", "aria-label": "Statement" },
+      { class: "panel card-statement", "aria-label": t("Statement") },
       this.title,
       this.gist,
       this.statement,
@@ -110,7 +111,7 @@ export class TheoremPage {
       .filter((id) => this.titles.has(id))
       .map((id) => el("a", { href: `#/${id}`, text: this.titles.get(id) }));
     this.related.hidden = !links.length;
-    this.related.replaceChildren("See also: ", ...links.flatMap((link, i) => (i ? [" · ", link] : [link])));
+    this.related.replaceChildren(`${t("See also:")} `, ...links.flatMap((link, i) => (i ? [" · ", link] : [link])));
   }
 
   leave() {
@@ -172,15 +173,15 @@ export class TheoremPage {
   /** In the place of a chart: which hypotheses fail and how to meet them. */
   without() {
     const failed = this.result.html.checks.filter((check) => check.status === "failed");
-    if (!failed.length) return el("p", { class: "nothing", text: "This result has no chart." });
+    if (!failed.length) return el("p", { class: "nothing", text: t("This result has no chart.") });
     const line = (word, html) => el("p", {}, el("b", { text: word }), withHtml("span", html));
     const told = failed.map((check) =>
       el(
         "div",
         { class: "unmet" },
-        line("Requires: ", check.says_html),
-        line("Here: ", check.note_html),
-        check.remedy_html && line("To meet it: ", check.remedy_html),
+        line(`${t("Requires:")} `, check.says_html),
+        line(`${t("Here:")} `, check.note_html),
+        check.remedy_html && line(`${t("To meet it:")} `, check.remedy_html),
       ),
     );
     return el("div", { class: "nothing" }, ...told);

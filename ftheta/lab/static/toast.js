@@ -1,11 +1,12 @@
 /** Notices that pass, and the banner that stays. */
 import { byId, el, write } from "./dom.js";
+import { t } from "./language.js";
 
 const SHOWN = 5000;
 
 /** Show a notice for a while; a click takes it away. @param {"note" | "error"} [kind] */
 export function toast(text, kind = "note") {
-  const close = el("button", { type: "button", "aria-label": "Close", text: "×", on: { click: () => node.remove() } });
+  const close = el("button", { type: "button", "aria-label": t("Close"), text: "×", on: { click: () => node.remove() } });
   const node = el("div", { class: `toast ${kind}` }, el("span", { text }), close);
   byId("toasts").append(node);
   setTimeout(() => node.remove(), kind === "error" ? 2 * SHOWN : SHOWN);

@@ -1,23 +1,24 @@
 /** The verdict bar, the hypotheses and the numbers of a result. */
 import { el, escaped, rendered, withHtml, write } from "./dom.js";
+import { t } from "./language.js";
 import { speak } from "./toast.js";
 
 const MARKS = { proved: ["✓", "holds"], sampled: ["~", "open"], assumed: ["?", "open"], failed: ["✗", "refuted"] };
-const STATUS = { proved: "holds", sampled: "checked on samples", assumed: "assumed", failed: "fails" };
+const STATUS = { proved: t("holds"), sampled: t("checked on samples"), assumed: t("assumed"), failed: t("fails") };
 
 /** The letter of a part of the statement, as (a), before what checks it: as HTML. */
-export const partMark = (part) => (part ? `<b class="of-part" title="checks part ${escaped(part)}">${escaped(part)}</b> ` : "");
+export const partMark = (part) => (part ? `<b class="of-part" title="${escaped(t("checks part {part}", { part }))}">${escaped(part)}</b> ` : "");
 
 export class VerdictBar {
   constructor(force) {
     this.sign = el("span", { class: "sign", "aria-hidden": "true" });
     this.word = el("strong", { class: "word" });
     this.summary = el("span", { class: "summary" });
-    this.parts = el("ul", { class: "part-verdicts", "aria-label": "Claims by the part of the statement that they check" });
+    this.parts = el("ul", { class: "part-verdicts", "aria-label": t("Claims by the part of the statement that they check") });
     this.force = el("button", { type: "button", class: "force", hidden: true, on: { click: force } });
     this.node = el(
       "section",
-      { class: "verdict unchecked", "aria-label": "Verdict" },
+      { class: "verdict unchecked", "aria-label": t("Verdict") },
       this.sign,
       this.word,
       this.summary,
@@ -28,7 +29,7 @@ export class VerdictBar {
   }
 
   wait() {
-    this.look({ sign: "…", word: "computing", family: "unchecked" }, "", "");
+    this.look({ sign: "…", word: t("computing"), family: "unchecked" }, "", "");
   }
 
   look({ sign, word, family, means }, html, title = means) {
@@ -43,13 +44,13 @@ export class VerdictBar {
   /** @param {any} verdict of the result @param {{checks: any[], claims: any[]}} html @param {boolean} forced */
   show(verdict, { checks, claims }, forced) {
     const failed = checks.filter((check) => check.status === "failed");
-    const why = failed.map((check) => `Hypothesis fails: ${check.says_html} (${check.note_html})`).join("; ");
+    const why = failed.map((check) => `${t("Hypothesis fails:")} ${check.says_html} (${check.note_html})`).join("; ");
     const vacuous = verdict.remarks.length ? ` <span class="remark">${escaped(verdict.remarks.join("; "))}</span>` : "";
     const told = [why && `<b>${why}</b>`, verdict.summary_html].filter(Boolean).join("; ");
     this.look(verdict, told + vacuous);
     this.showParts(claims.filter((claim) => claim.part));
     this.force.hidden = !failed.length && !forced;
-    write(this.force, forced ? "Respect the hypotheses" : "Measure anyway");
+    write(this.force, forced ? t("Respect the hypotheses") : t("Measure anyway"));
     speak(`${verdict.word}. ${this.summary.textContent}`);
   }
 
@@ -67,9 +68,9 @@ export class VerdictBar {
 
   /** The computation did not give a result. */
   trouble(text) {
-    this.look({ sign: "!", word: "not computed", family: "unchecked" }, escaped(text));
+    this.look({ sign: "!", word: t("not computed"), family: "unchecked" }, escaped(text));
     this.force.hidden = true;
-    speak(`Not computed. ${text}`);
+    speak(`${t("Not computed.")} ${text}`);
   }
 }
 
@@ -79,8 +80,8 @@ export class Hypotheses {
     this.list = el("ul", { class: "checks" });
     this.node = el(
       "section",
-      { class: "block", "aria-label": "Hypotheses" },
-      el("h2", { text: "Hypotheses" }),
+      { class: "block", "aria-label": t("Hypotheses") },
+      el("h2", { text: t("Hypotheses") }),
       this.list,
     );
     this.key = "";
@@ -101,7 +102,7 @@ function hypothesis(check) {
     class: `mark ${family}`,
     text: mark,
     role: "img",
-    "aria-label": STATUS[check.status] || "not checked yet",
+    "aria-label": STATUS[check.status] || t("not checked yet"),
   });
   const status =
     check.status && check.status !== "proved"
@@ -110,7 +111,7 @@ function hypothesis(check) {
   const note = check.note_html ? el("p", { class: "note" }, withHtml("span", check.note_html), status) : null;
   const remedy =
     check.status === "failed" && check.remedy_html
-      ? el("p", { class: "remedy" }, el("b", { text: "To meet it: " }), withHtml("span", check.remedy_html))
+      ? el("p", { class: "remedy" }, el("b", { text: `${t("To meet it:")} ` }), withHtml("span", check.remedy_html))
       : null;
   return el("li", { class: check.status || "" }, sign, el("div", {}, withHtml("p", check.says_html), note, remedy));
 }
@@ -121,8 +122,8 @@ export class Numbers {
     this.body = el("dl", { class: "numbers" });
     this.node = el(
       "section",
-      { class: "block", "aria-label": "Numbers", hidden: true },
-      el("h2", { text: "Numbers" }),
+      { class: "block", "aria-label": t("Numbers"), hidden: true },
+      el("h2", { text: t("Numbers") }),
       this.body,
     );
     this.rows = new Map();
