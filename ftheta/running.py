@@ -33,6 +33,7 @@ from ftheta.logic.hypothesis import named_knobs
 from ftheta.logic.knob import Value, parse_knobs
 from ftheta.logic.result import conclude
 from ftheta.logic.verdict import Verdict
+from ftheta.processes.linear_algebra import one_blas_thread
 from ftheta.subjects import Network, Subject
 
 _RECORDED = ("ftheta", "jax", "jaxlib", "numpy", "scipy")
@@ -64,7 +65,7 @@ def run(
     ensure_seed(seed)
     breaking = theorem.breaking_knobs if breaker else {}
     values = parse_knobs(theorem.settings, {**_preset(theorem, preset), **breaking, **knobs})
-    with double_precision(), np.errstate(all="ignore"):
+    with one_blas_thread(), double_precision(), np.errstate(all="ignore"):
         origin = "given" if subject is not None else "breaker" if breaker else "built-in"
         if subject is not None:
             _accept(theorem, subject, knobs)
@@ -114,7 +115,7 @@ class Assessment:
 def assess(theorem: Theorem, subject: Subject) -> Assessment:
     """Evaluate the hypotheses alone."""
     started = time.perf_counter()
-    with double_precision(), np.errstate(all="ignore"):
+    with one_blas_thread(), double_precision(), np.errstate(all="ignore"):
         _accept(theorem, subject, {})
         findings = _findings(
             theorem, _as_taken(theorem, subject), parse_knobs(theorem.settings, {})

@@ -25,6 +25,7 @@ _PURPOSE = {
     "vl-convert-python": "charts to SVG, PNG and PDF, offline",
     "starlette": "the lab's server",
     "uvicorn": "the lab's server",
+    "threadpoolctl": "linear algebra in one thread while a theorem runs",
     "websockets": "the lab's line to its pages",
     "scikit-learn": "data sets of scikit-learn",
     "torch": "PyTorch modules as subjects",

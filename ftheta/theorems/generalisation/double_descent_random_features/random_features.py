@@ -12,10 +12,8 @@ $N=\psi_1d$ and $n=\psi_2d$ the minimum-norm risk tends to the closed form of Me
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import pi, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -137,16 +135,6 @@ def risks(
     return ((a @ K) * a).sum(1) - a @ (W @ beta) + teacher.null_risk
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """BLAS with one thread, where `threadpoolctl` is there to say so: on matrices of this size, and with other work on
-    the cores, its threads wait for one another much longer than they compute."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    return threadpool_limits(1, "blas")
-
-
 def feature_sweep(
     rng: np.random.Generator,
     teacher: Teacher,
@@ -162,17 +150,16 @@ def feature_sweep(
     test = np.empty((draws, len(at), len(ridges)))
     train = np.empty((draws, len(at)))
     beta = np.full(d, sqrt(teacher.signal / d))
-    with one_thread():
-        for k in range(draws):
-            X = rng.normal(size=(n, d))
-            W = draw_on_sphere(rng, at[-1], d)
-            y = X @ beta + sqrt(teacher.noise) * rng.normal(size=n)
-            F = np.maximum(X @ W.T, 0)
-            K = arc_cosine(W)
-            for i, N in enumerate(at):
-                a = ridge_path(F[:, :N], y[:, None], ridges)[:, :, 0]
-                test[k, i] = risks(teacher, beta, W[:N], K[:N, :N], a)
-                train[k, i] = float(((F[:, :N] @ a[0] - y) ** 2).mean())
+    for k in range(draws):
+        X = rng.normal(size=(n, d))
+        W = draw_on_sphere(rng, at[-1], d)
+        y = X @ beta + sqrt(teacher.noise) * rng.normal(size=n)
+        F = np.maximum(X @ W.T, 0)
+        K = arc_cosine(W)
+        for i, N in enumerate(at):
+            a = ridge_path(F[:, :N], y[:, None], ridges)[:, :, 0]
+            test[k, i] = risks(teacher, beta, W[:N], K[:N, :N], a)
+            train[k, i] = float(((F[:, :N] @ a[0] - y) ** 2).mean())
     return FeatureSweep(teacher.rows, at, test, train)
 
 
@@ -199,22 +186,19 @@ def data_feature_sweep(
     draws = limit_draws(draws, n, at, len(ridges))
     test = np.empty((draws, len(at), len(ridges)))
     train = np.empty((draws, len(at)))
-    with one_thread():
-        for k in range(draws):
-            order = rng.permutation(len(x))
-            inside = order[:n]
-            outside = order[n : n + 2000]
-            centre = x[inside].mean(0)
-            scale = x[inside].std() or 1.0
-            W = draw_on_sphere(rng, at[-1], x.shape[1])
-            F, T = (np.maximum((x[rows] - centre) / scale @ W.T, 0) for rows in (inside, outside))
-            target = np.where(
-                (rng.random(n) < noise)[:, None], y[rng.permutation(inside)], y[inside]
-            )
-            for i, N in enumerate(at):
-                a = ridge_path(F[:, :N], target, ridges)
-                test[k, i] = [_test_error(predicted, y[outside]) for predicted in T[:, :N] @ a]
-                train[k, i] = float(((F[:, :N] @ a[0] - target) ** 2).sum(1).mean())
+    for k in range(draws):
+        order = rng.permutation(len(x))
+        inside = order[:n]
+        outside = order[n : n + 2000]
+        centre = x[inside].mean(0)
+        scale = x[inside].std() or 1.0
+        W = draw_on_sphere(rng, at[-1], x.shape[1])
+        F, T = (np.maximum((x[rows] - centre) / scale @ W.T, 0) for rows in (inside, outside))
+        target = np.where((rng.random(n) < noise)[:, None], y[rng.permutation(inside)], y[inside])
+        for i, N in enumerate(at):
+            a = ridge_path(F[:, :N], target, ridges)
+            test[k, i] = [_test_error(predicted, y[outside]) for predicted in T[:, :N] @ a]
+            train[k, i] = float(((F[:, :N] @ a[0] - target) ** 2).sum(1).mean())
     return FeatureSweep(n, at, test, train)
 
 
