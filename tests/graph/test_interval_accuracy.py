@@ -133,8 +133,16 @@ def test_arrays_are_rounded_as_their_entries_are():
     up = [float(rounding.above(x)) for x in ODD]
     np.testing.assert_array_equal(rounding.below(ODD), down)
     np.testing.assert_array_equal(rounding.above(ODD), up)
-    signalling = np.array([0x7FF0000000000001]).view(np.float64)
-    assert rounding.below(signalling) == -np.inf and rounding.above(signalling) == np.inf
+    for bits in (0x7FF0000000000001, 0x7FFFFFFFFFFFFFFF, 0xFFF0000000000001, 0xFFFFFFFFFFFFFFFF):
+        nan = np.array([bits], np.uint64).view(np.float64)
+        assert rounding.below(nan) == -np.inf and rounding.above(nan) == np.inf
+
+
+@np.errstate(all="ignore")
+def test_what_is_not_a_number_times_a_number_may_be_anything():
+    for other in (2.0, -2.0, np.inf, np.nan):
+        a, b = np.array([np.nan]), np.array([other])
+        assert rounding.multiply_below(a, b) == -np.inf and rounding.multiply_above(a, b) == np.inf
 
 
 @np.errstate(all="ignore")

@@ -30,7 +30,7 @@ def below(x: Any) -> Array:
     stepped -= 1
     stepped += bits
     found = stepped.view(np.float64)
-    sound = np.isfinite(found)
+    sound = np.isfinite(found) & (x == x)
     if not sound.all():  # +0, NaN, −∞: their neighbours are not those of their bits
         odd = ~sound
         found[odd] = _step_below(x[odd])
@@ -78,7 +78,7 @@ def multiply_below(a: Array, b: Array) -> Array:
     """A float at most a·b. Zero times anything is zero (infinite ends stand for unbounded, not for ∞ itself)."""
     product = np.asarray(a * b)
     bound = np.asarray(below(product))
-    zero = (product == 0) | np.isnan(product)  # NaN is 0 · ∞
+    zero = (product == 0) | (np.isnan(product) & ((a == 0) | (b == 0)))  # 0 · ∞
     if zero.any():
         below_zero = (a != 0) & (b != 0) & (np.signbit(a) != np.signbit(b))
         bound = np.where(zero, np.where(below_zero, -SMALLEST, 0.0), bound)
