@@ -121,11 +121,13 @@ def _accuracy(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
 
 def _robustness(found: AuditFinding | None) -> Iterator[KeyFigure]:
     if found is not None:
-        certified, survives = 1 - found.value.hi, 1 - found.value.lo
+        certified = f"{100 * (1 - found.value.hi):.0f} %"
+        survives = f"{100 * (1 - found.value.lo):.0f} %"
         below = "of the right rows tried, at 8/255 of the range of the inputs"
-        yield KeyFigure(
-            "certified / attacked (ℓ∞)", f"{100 * certified:.0f} % / {100 * survives:.0f} %", below
-        )
+        if "certified" in found.basis:
+            yield KeyFigure("certified / attacked (ℓ∞)", f"{certified} / {survives}", below)
+        else:  # a network too large for certificates
+            yield KeyFigure("attacked (ℓ∞)", survives, below)
 
 
 def _lipschitz(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:

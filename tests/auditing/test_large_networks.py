@@ -96,6 +96,9 @@ def test_an_attack_counts_a_row_only_where_its_moved_input_has_another_class(net
             before, after = map(int, change.split(" → "))
             assert np.asarray(net(known.x[row])).argmax() == before == known.y[row, 0]
             assert np.asarray(net(moved)).argmax() == after != before
+    assert found.findings  # type: ignore[union-attr]
+    for finding in found.findings:  # type: ignore[union-attr]
+        assert "not certified" in finding.means and "certified from" not in finding.basis
 
 
 def test_a_secant_along_the_gradient_is_no_steeper_than_the_product_of_norms(net):

@@ -138,14 +138,14 @@ def _watch_layers(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) 
     """The values behind each activation, a row per row of `x`."""
 
     @jax.jit
-    def look(block: Any) -> list[Any]:
+    def look(params: Any, block: Any) -> list[Any]:
         def of_row(row: Any) -> list[Any]:
-            seen = values(graph, net.params, row)
+            seen = values(graph, params, row)
             return [jnp.ravel(seen[node.outputs[0]]) for node in nodes]
 
         return jax.lax.map(of_row, block, batch_size=32)
 
-    return [np.asarray(layer, np.float64) for layer in look(x)]
+    return [np.asarray(layer, np.float64) for layer in look(net.params, x)]
 
 
 def _picture(names: list[str], layers: list[np.ndarray], ranks: list[float]) -> tuple[Chart, ...]:

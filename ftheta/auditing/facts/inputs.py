@@ -87,15 +87,23 @@ def _outputs_by_block(net: Network, x: np.ndarray) -> np.ndarray:
     for i in range(0, len(x), BLOCK):
         rows = x[i : i + BLOCK]
         filled = np.concatenate([rows, np.repeat(rows[-1:], BLOCK - len(rows), axis=0)])
-        with jax.enable_x64(True):
-            outputs = np.asarray(run(filled), np.float64)
+        outputs = np.asarray(run(filled), np.float64)
         found.append(outputs[: len(rows)].reshape(len(rows), -1))
     return np.concatenate(found)
 
 
 @lru_cache(maxsize=4)
 def _compile_block(net: Network) -> Callable[[np.ndarray], Any]:
-    return jax.jit(lambda rows: jax.vmap(net)(rows))
+    """The parameters are an argument: as constants of the program XLA would look at each of 10⁸ while it compiles."""
+    evaluate = jax.jit(jax.vmap(net.apply, (None, 0)))
+    with jax.enable_x64(True):
+        params = jax.device_put(net.params)
+
+    def run(rows: np.ndarray) -> Any:
+        with jax.enable_x64(True):
+            return evaluate(params, rows.astype(np.float64) if rows.dtype.kind == "f" else rows)
+
+    return run
 
 
 @lru_cache(maxsize=8)

@@ -46,6 +46,7 @@ WORK = 2e9  # multiplications of all interval evaluations
 LINEAR = 3e6
 COARSE = 0.02  # relative tolerance of a certified radius
 DRAWN = 6
+NOT_CERTIFIED = "A network of this size is not certified: the others may change, too."
 ALIKE = 0.1  # of the widest column, that half of the pixels of images reach
 
 
@@ -143,7 +144,12 @@ def _attacked_rows(net: Network) -> Part:
     largest = Enclosure.equal(_attack_radii(net, x)[-1])
     facts.append(Fact("largest ε of the attacks", largest, "absolute", "attacked_within"))
     charts = (_chart(found, attacked=True, radii=TOLD), *_draw_fragile(net, found))
-    return Part(tuple(facts), _tables(found, certified=False), charts, _judge_rows(net, found))
+    return Part(
+        tuple(facts),
+        _tables(found, certified=False),
+        charts,
+        _judge_rows(net, found, certified=False),
+    )
 
 
 def _attack_radii(net: Network, x: np.ndarray) -> list[float]:
@@ -237,8 +243,9 @@ def _median_distance(found: _Rows) -> Fact:
     return Fact("median distance to an input with another class", known, told)
 
 
-def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
-    """From the rows that are right: how many change within one step of 8 bits, and within eight."""
+def _judge_rows(net: Network, found: _Rows, *, certified: bool = True) -> tuple[AuditFinding, ...]:
+    """From the rows that are right: how many change within one step of 8 bits, and within eight; `certified` says
+    whether radii were."""
     right = np.ones(len(found.x), bool) if found.right is None else found.right
     n = int(right.sum())
     if not n:
@@ -259,8 +266,9 @@ def _judge_rows(net: Network, found: _Rows) -> tuple[AuditFinding, ...]:
             else f"No prediction tried flips: {told}."
         )
         known = Enclosure.between(flipped / n, (n - certain) / n, Basis.FLOAT)
-        basis = f"attacked from below, certified from above, {n} rows tried"
-        means = f"{certain} of {n} are certified to stay."
+        ends = "attacked from below, certified from above" if certified else "attacked from below"
+        basis = f"{ends}, {n} rows tried"
+        means = f"{certain} of {n} are certified to stay." if certified else NOT_CERTIFIED
         findings += judge(rule, known, says, basis, judged_by=flipped / n, means=means)
     return findings if net.data is not None else weigh_without_data(findings)
 

@@ -318,16 +318,16 @@ def _bound_dead(net: Network, dead: int, n: int, told: str) -> tuple[Fact, ...]:
 
 def _watch_units(net: Network, graph: Graph, nodes: list[Node], x: np.ndarray) -> list[_Units]:
     @jax.jit
-    def look(block: Any) -> list[tuple[Any, ...]]:
+    def look(params: Any, block: Any) -> list[tuple[Any, ...]]:
         def of_row(row: Any) -> list[Any]:
-            seen = values(graph, net.params, row)
+            seen = values(graph, params, row)
             return [jnp.ravel(seen[node.outputs[0]]) for node in nodes]
 
         return [_activity(node, found) for node, found in zip(nodes, jax.vmap(of_row)(block))]
 
     held = sum(node.outputs[0].size for node in nodes)  # numbers per row
     size = int(np.clip(HELD // held, 1, BATCH))
-    blocks = [look(x[i : i + size]) for i in range(0, len(x), size)]
+    blocks = [look(net.params, x[i : i + size]) for i in range(0, len(x), size)]
     units = []
     for k, node in enumerate(nodes):
         on, always, flat, squares = zip(*(block[k] for block in blocks))
