@@ -135,7 +135,7 @@ def fit(
     batch: int | None = None,
     seed: int = 0,
     robust: str | None = None,
-    epsilon: float | None = None,
+    epsilon: Annotated[float | None, Parameter(name=("--eps", "--epsilon"))] = None,
     norm: str = "inf",
     clip: str | None = None,
     ramp: str | None = None,

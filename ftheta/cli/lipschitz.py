@@ -19,7 +19,7 @@ def lipschitz(
     data: str | None = None,
     budget: Annotated[str, Parameter(name=("--budget", "--seconds"))] = "10s",
     seed: int = 0,
-    figure: Path | None = None,
+    figure: Annotated[Path | None, Parameter(name=("--out", "--figure"))] = None,
     json: Json = False,
 ) -> int:
     """Enclose the Lipschitz constant of a network: bounds that are proved above, a secant that was found below.

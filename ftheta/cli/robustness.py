@@ -27,7 +27,7 @@ def robustness(
     rows: int | None = None,
     budget: Annotated[str, Parameter(name=("--budget", "--seconds"))] = "60s",
     seed: int = 0,
-    figure: Path | None = None,
+    figure: Annotated[Path | None, Parameter(name=("--out", "--figure"))] = None,
     json: Json = False,
 ) -> int:
     """Count the rows that a classifier labels rightly at every input near them.

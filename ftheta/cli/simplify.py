@@ -4,10 +4,12 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
+
 from ftheta.logic import SubjectError, UsageError
 from ftheta.report.working import Working
 
-from .common import Flag, Json, print_json, read_box_for
+from .common import Json, print_json, read_box_for
 
 if TYPE_CHECKING:
     from ftheta.stability.simplification import Precision, Simplified
@@ -23,7 +25,7 @@ def simplify(
     out: Path | None = None,
     tolerance: float = 0.0,
     precision: str | None = None,
-    force: Annotated[bool, Flag] = False,
+    overwrite: Annotated[bool, Parameter(name=("--overwrite", "--force"), negative="")] = False,
     json: Json = False,
 ) -> int:
     """Remove the neurons that do nothing on a box of inputs, with a proof that the function stays the same there.
@@ -41,11 +43,11 @@ def simplify(
         How far an output may move at most, at any input of the box; 0 keeps the function.
     precision
         Of the weights written: float32 or float64; that of the network if not said.
-    force
+    overwrite
         Overwrite the file if it is there.
     """
     if out is not None:
-        _ensure_new(out, subject, force)
+        _ensure_new(out, subject, overwrite)
     from ftheta.stability.simplification import simplify as remove
     from ftheta.subjects import Network
     from ftheta.subjects.resolve import load_as
@@ -65,7 +67,7 @@ def simplify(
     return 0
 
 
-def _ensure_new(out: Path, subject: str, force: bool) -> None:
+def _ensure_new(out: Path, subject: str, overwrite: bool) -> None:
     from ftheta.report.save import ensure_savable
     from ftheta.subjects.saving import SUFFIXES
 
@@ -74,11 +76,11 @@ def _ensure_new(out: Path, subject: str, force: bool) -> None:
         raise UsageError(
             "This would overwrite the network itself.", where=str(out), remedy="choose another name"
         )
-    if out.exists() and not force:
+    if out.exists() and not overwrite:
         raise UsageError(
             "The file is there already.",
             where=str(out),
-            remedy="choose another name, or add --force",
+            remedy="choose another name, or add --overwrite",
         )
 
 

@@ -37,16 +37,16 @@ def cells_of(name: str) -> list[Cell]:
     )
 
 
-def write_notebook(name: str, path: Path, *, force: bool = False) -> int:
+def write_notebook(name: str, path: Path, *, overwrite: bool = False) -> int:
     """Write the notebook of a theorem or a course as `.ipynb` or, for marimo, as `.py`; the number of its cells.
 
-    A file that is there already is written over only with `force`.
+    A file that is there already is written over only with `overwrite`.
     """
     cells = cells_of(name)
     ensure_savable(path, SUFFIXES)
-    if path.exists() and not force:
+    if path.exists() and not overwrite:
         raise UsageError(
-            "The file exists already.", where=str(path), remedy="give another name, or --force"
+            "The file exists already.", where=str(path), remedy="give another name, or --overwrite"
         )
     written = to_jupyter(cells) if path.suffix.lower() == ".ipynb" else to_marimo(cells)
     path.write_text(written, encoding="utf-8")

@@ -19,7 +19,7 @@ def test_the_enclosure_is_told_with_its_ladder(capsys):
 
 def test_json_holds_both_ends_and_the_witness(capsys, tmp_path):
     picture = tmp_path / "ladder.svg"
-    assert run([*SHORT, "--norm", "inf", "--box=0,1", "--json", "--figure", str(picture)]) == 0
+    assert run([*SHORT, "--norm", "inf", "--box=0,1", "--json", "--out", str(picture)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert 0 < found["lo"] <= found["hi"]
     assert found["norm"] == "inf"

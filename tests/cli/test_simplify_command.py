@@ -111,8 +111,8 @@ def test_files_that_are_there_are_kept(model, capsys):
     (model / "taken.onnx").write_bytes(b"something")
     words = ["simplify", here, "--box=0,1", "--out", str(model / "taken.onnx")]
     assert run(words) == 2 and (model / "taken.onnx").read_bytes() == b"something"
-    assert "--force" in capsys.readouterr().err
-    assert run([*words, "--force"]) == 0 and (model / "taken.onnx").read_bytes() != b"something"
+    assert "--overwrite" in capsys.readouterr().err
+    assert run([*words, "--overwrite"]) == 0 and (model / "taken.onnx").read_bytes() != b"something"
     assert (model / "model.onnx").read_bytes() == before
 
 
