@@ -64,12 +64,16 @@ nightly: $(VENV)/.installed-dev $(VENV)/.installed-docs chromium
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright tests
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --hypothesis-profile=night
 
-# The documentation site, in build/site/html. Theorems whose default run is not stored yet are run first.
+# The documentation site, in build/site/html. Theorems whose default run is not stored yet are run first. With DOCS_LANG=fr its
+# interface, titles and courses are in French, in build/site/html-fr.
+DOCS_LANG ?= en
+SUFFIX := $(if $(filter-out en,$(DOCS_LANG)),-$(DOCS_LANG))
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m website results --workers $(WORKERS)
-	$(BIN)/python -m website pages
-	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --doctree-dir build/site/doctrees build/site/source build/site/html
-	$(BIN)/python -m website inspect
+	$(BIN)/python -m website pages --lang $(DOCS_LANG)
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --define language=$(DOCS_LANG) \
+		--doctree-dir build/site/doctrees$(SUFFIX) build/site/source$(SUFFIX) build/site/html$(SUFFIX)
+	$(BIN)/python -m website inspect --lang $(DOCS_LANG)
 
 index: $(VENV)/.installed-dev
 	$(BIN)/python -m ftheta.catalogue

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from ftheta.catalogue import index
+from ftheta.languages import ENGLISH, KNOWN, speaking
 
 from .contents import Contents, record_versions
 from .inspection import inspect_site
@@ -31,10 +32,14 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=int, default=MOST_WORKERS, help=f"processes, at most {MOST_WORKERS}"
     )
     results.set_defaults(step=_store)
-    steps.add_parser("pages", help="write the sources for Sphinx").set_defaults(step=_write)
-    steps.add_parser(
+    pages = steps.add_parser("pages", help="write the sources for Sphinx")
+    pages.set_defaults(step=_write)
+    inspect = steps.add_parser(
         "inspect", help="check links, formulas and pictures of what was built"
-    ).set_defaults(step=_inspect)
+    )
+    inspect.set_defaults(step=_inspect)
+    for step in (pages, inspect):
+        step.add_argument("--lang", choices=KNOWN, default=ENGLISH, help="of the generated pages")
     steps.add_parser(
         "since", help="note the version of new theorems; part of a release"
     ).set_defaults(step=_record)
@@ -48,17 +53,22 @@ def _store(options: argparse.Namespace) -> int:
     return 0  # their pages say so
 
 
+def _named(folder: str, language: str) -> str:
+    """The folder of a language: that of English has the plain name."""
+    return folder if language == ENGLISH else f"{folder}-{language}"
+
+
 def _write(options: argparse.Namespace) -> int:
     contents = Contents.of_package()
-    written = write_sources(
-        contents, ResultStore(options.build / "results"), options.build / "source"
-    )
-    print(f"{written} pages were generated in {options.build / 'source'}")
+    source = options.build / _named("source", options.lang)
+    with speaking(options.lang):
+        written = write_sources(contents, ResultStore(options.build / "results"), source)
+    print(f"{written} pages were generated in {source}")
     return 0
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    found = inspect_site(options.build / "html")
+    found = inspect_site(options.build / _named("html", options.lang))
     print("\n".join([*found.faults, found.describe()]))
     return 1 if found.faults else 0
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from typing import Any
 
+from ftheta.languages import t
 from ftheta.logic import Result
 from ftheta.report.mathml import words_html
 from ftheta.report.page import pill
@@ -20,21 +21,24 @@ Read = Callable[[str], Result | None]
 def gallery_page(contents: Contents, read: Read) -> str:
     """All theorems by chapter; `read` gives the stored run of one."""
     chips = "".join(
-        f'<a class="chip" href="#chapter-{name}">{escape(title)}</a>'
+        f'<a class="chip" href="#chapter-{name}">{escape(t(title))}</a>'
         for name, title in contents.chapters.items()
     )
     parts = []
     for name, title in contents.chapters.items():
         cards = cards_html(contents.in_chapter(name), read)
-        parts += [html_block(anchor_html(f"chapter-{name}")), heading(2, title), html_block(cards)]
-    lead = (
-        f"<p>{len(contents.theorems)} theorems, each by the first picture of its default run.</p>"
-    )
+        parts += [
+            html_block(anchor_html(f"chapter-{name}")),
+            heading(2, t(title)),
+            html_block(cards),
+        ]
+    lead = f"<p>{t('{n} theorems, each by the first picture of its default run.', n=len(contents.theorems))}</p>"
+    named = t("Chapters")
     return join(
-        heading(1, "Gallery"),
-        html_block(lead, f'<nav class="chips" aria-label="Chapters">{chips}</nav>'),
+        heading(1, t("Gallery")),
+        html_block(lead, f'<nav class="chips" aria-label="{named}">{chips}</nav>'),
         *parts,
-        toctree({f"chapters/{name}": title for name, title in contents.chapters.items()}),
+        toctree({f"chapters/{name}": t(title) for name, title in contents.chapters.items()}),
     )
 
 
@@ -42,9 +46,9 @@ def chapter_page(chapter: str, contents: Contents, read: Read) -> str:
     """The theorems of a chapter with their gists."""
     entries = contents.in_chapter(chapter)
     return join(
-        heading(1, contents.chapters[chapter]),
+        heading(1, t(contents.chapters[chapter])),
         html_block(cards_html(entries, read, up="../")),
-        toctree({f"../theorems/{entry['id']}": entry["title"] for entry in entries}),
+        toctree({f"../theorems/{entry['id']}": t(entry["title"]) for entry in entries}),
     )
 
 
@@ -54,7 +58,7 @@ def cards_html(entries: Iterable[Entry], read: Read, up: str = "") -> str:
     for entry in entries:
         result = read(entry["id"])
         mark = pill(look(result.verdict)) if result is not None else ""
-        words = f"<b>{words_html(entry['title'])}</b><span class='gist'>{words_html(entry['gist'])}</span>{mark}"
+        words = f"<b>{words_html(t(entry['title']))}</b><span class='gist'>{words_html(t(entry['gist']))}</span>{mark}"
         address = f"{up}theorems/{entry['id']}.html"
         cards.append(f'<a class="tile" href="{address}">{picture_html(result, up)}{words}</a>')
     return f'<div class="tiles-grid">{"".join(cards)}</div>'

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ftheta.languages import t
 from ftheta.report.mathml import words_html
 from ftheta.report.reproduce import check_line
 
@@ -25,6 +26,6 @@ def trials_html(id: str, trials: Sequence[Mapping[str, Any]]) -> str:
     for trial in trials:
         line = check_line(id, trial["preset"], trial["knobs"])
         address = lab_address(id, trial["preset"], trial["knobs"])
-        lab = f'<p class="faint">In the lab: <code>{escape(address)}</code></p>'
+        lab = f'<p class="faint">{t("In the lab:")} <code>{escape(address)}</code></p>'
         items.append(f"<li><p>{words_html(trial['look'])}</p><pre>{escape(line)}</pre>{lab}</li>")
     return f"<ol>{''.join(items)}</ol>"

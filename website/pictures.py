@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 
 from ftheta.lab.thumbnails import in_the_dark, thumbnail
+from ftheta.languages import t
 from ftheta.logic import Result
 from ftheta.report.render import describe_chart
 
@@ -22,7 +23,7 @@ def write_pictures(source: Path, result: Result) -> None:
 def picture_html(result: Result | None, up: str = "") -> str:
     """The picture on a page; `up` leads from the page to the root of the site."""
     if result is None or not result.charts:
-        return '<span class="picture empty">no stored run</span>'
+        return f'<span class="picture empty">{t("no stored run")}</span>'
     words = escape(describe_chart(result.charts[0]), quote=True)
     images = "".join(
         f'<img class="only-{mode}" loading="lazy" width="240" height="140" '

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from textwrap import wrap
 
+from ftheta.languages import t
 from ftheta.report.letters import letters
 
 _BOX = (216, 46)  # width and height
@@ -24,7 +25,7 @@ def related_svg(title: str, origins: Mapping[str, str], leads: Mapping[str, str]
         _arrow(here, place) for _, place in after
     ]
     boxes = [_box(words, place, address) for (address, words), place in (*before, *after)]
-    label = f"Theorems that lead to “{letters(title)}”, and where it leads"
+    label = t("Theorems that lead to “{title}”, and where it leads", title=letters(title))
     head = f'<svg class="related" role="group" aria-label="{escape(label)}" viewBox="0 0 {_WIDTH} {height}">'
     return "".join([head, *arrows, _box(title, here), *boxes, "</svg>"])
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ftheta.catalogue.bibliography import bibtex
 from ftheta.lab.contents import symbol_html
+from ftheta.languages import later, t
 from ftheta.logic import Check, Result, Verdict
 from ftheta.report.explained import explain_statement
 from ftheta.report.letters import letters
@@ -31,7 +32,9 @@ from .related import related_svg
 
 Entry = Mapping[str, Any]
 MOST_RELATED = 6  # theorems of a column of the graph
-NO_RUN = "There is no stored run of this theorem in this build of the site; the line below runs it on your machine."
+NO_RUN = later(
+    "There is no stored run of this theorem in this build of the site; the line below runs it on your machine."
+)
 
 
 def theorem_page(
@@ -42,30 +45,30 @@ def theorem_page(
     lesson = entry["lesson"] or {}
     symbols = lesson.get("symbols", {})
     return join(
-        heading(1, entry["title"]),
+        heading(1, t(entry["title"])),
         html_block(
-            _eyebrow(entry, contents), paragraph(entry["gist"], "gist") if entry["gist"] else ""
+            _eyebrow(entry, contents), paragraph(t(entry["gist"]), "gist") if entry["gist"] else ""
         ),
         html_block(_verdict_card(entry, result)),
-        heading(2, "Statement"),
+        heading(2, t("Statement")),
         html_block(explain_statement(entry["statement"], symbols)),
-        *_section("Why one cares", paragraph(lesson["why"]) if lesson else ""),
-        *_section("Its parts", parts_html(lesson["parts"], symbols) if lesson else ""),
-        *_section("Symbols", symbols_html(symbols)),
-        *_section("Hypotheses", _hypotheses(entry, result)),
-        *_section("Idea of the proof", paragraph(lesson["idea"]) if lesson else ""),
-        *_section("What a run finds", "\n".join(_findings(result))),
-        *_section("Try this", trials_html(entry["id"], lesson["trials"]) if lesson else ""),
-        *_section("What breaks it", _breaking(entry, lesson, control)),
-        *_section("Options and presets", _options(entry) + _presets(entry)),
+        *_section(t("Why one cares"), paragraph(lesson["why"]) if lesson else ""),
+        *_section(t("Its parts"), parts_html(lesson["parts"], symbols) if lesson else ""),
+        *_section(t("Symbols"), symbols_html(symbols)),
+        *_section(t("Hypotheses"), _hypotheses(entry, result)),
+        *_section(t("Idea of the proof"), paragraph(lesson["idea"]) if lesson else ""),
+        *_section(t("What a run finds"), "\n".join(_findings(result))),
+        *_section(t("Try this"), trials_html(entry["id"], lesson["trials"]) if lesson else ""),
+        *_section(t("What breaks it"), _breaking(entry, lesson, control)),
+        *_section(t("Options and presets"), _options(entry) + _presets(entry)),
         *_section(
-            "Errata in the sources",
+            t("Errata in the sources"),
             f'<div class="note">{_paragraphs(entry["errata"])}</div>' * bool(entry["errata"]),
         ),
-        *_section("Run it", _run_lines(entry)),
-        *_section("Related theorems", _related(entry, contents)),
-        *_section("In the courses", _courses(entry, contents)),
-        *_section("Sources", _sources(entry)),
+        *_section(t("Run it"), _run_lines(entry)),
+        *_section(t("Related theorems"), _related(entry, contents)),
+        *_section(t("In the courses"), _courses(entry, contents)),
+        *_section(t("Sources"), _sources(entry)),
     )
 
 
@@ -79,8 +82,8 @@ def _paragraphs(text: str) -> str:
 
 
 def _eyebrow(entry: Entry, contents: Contents) -> str:
-    chapter = link(f"../chapters/{entry['chapter']}.html", entry["chapter_title"])
-    since = f"since version {escape(contents.version_of(entry['id']))}"
+    chapter = link(f"../chapters/{entry['chapter']}.html", t(entry["chapter_title"]))
+    since = t("since version {version}", version=escape(contents.version_of(entry["id"])))
     return f'<p class="under">{chapter} · <code>{escape(entry["id"])}</code> · {since}</p>'
 
 
@@ -90,11 +93,13 @@ def _eyebrow(entry: Entry, contents: Contents) -> str:
 def _verdict_card(entry: Entry, result: Result | None) -> str:
     """Verdict and first picture of the default run."""
     if result is None:
-        return f'<div class="card missing-run"><p>{NO_RUN}</p>{code_lines(check_line(entry["id"]))}</div>'
+        return f'<div class="card missing-run"><p>{t(NO_RUN)}</p>{code_lines(check_line(entry["id"]))}</div>'
     here = look(result.verdict)
-    mark = pill(here, ", vacuous" if result.vacuous else "")
-    subject = (
-        f"{result.provenance.subject_kind} “{letters(result.provenance.subject)}”, defaults, seed 0"
+    mark = pill(here, f", {t('vacuous')}" if result.vacuous else "")
+    subject = t(
+        "{kind} “{name}”, defaults, seed 0",
+        kind=result.provenance.subject_kind,
+        name=letters(result.provenance.subject),
     )
     told = f'<p class="verdict">{mark} <span class="faint">{escape(subject)}</span></p>{summary_html(result, here)}'
     picture = figure_html(result.charts[0], id=result.id) if result.charts else ""
@@ -104,17 +109,17 @@ def _verdict_card(entry: Entry, result: Result | None) -> str:
 def _findings(result: Result | None) -> Iterator[str]:
     """Claims, misprints, further pictures, numbers and tables of the default run."""
     if result is None:
-        yield f"<p>{NO_RUN}</p>"
+        yield f"<p>{t(NO_RUN)}</p>"
         return
     yield claims_html(result.claims, result.id)
     yield printed_claims_html(result.as_printed)
     further = "".join(figure_html(chart, id=result.id) for chart in result.charts[1:])
     yield f'<div class="gallery">{further}</div>' if further else ""
     tables = "".join(map(data_table, result.tables))
-    yield fold("Numbers", numbers_html(result.numbers, title="")) if result.numbers else ""
-    yield fold("Tables", tables) if tables else ""
+    yield fold(t("Numbers"), numbers_html(result.numbers, title="")) if result.numbers else ""
+    yield fold(t("Tables"), tables) if tables else ""
     examples = examples_html(result)
-    yield fold("Examples on other subjects", examples) if examples else ""
+    yield fold(t("Examples on other subjects"), examples) if examples else ""
 
 
 def _hypotheses(entry: Entry, result: Result | None) -> str:
@@ -128,7 +133,7 @@ def _hypotheses(entry: Entry, result: Result | None) -> str:
     return (
         f'<ul class="checks">{"".join(items)}</ul>'
         if items
-        else "<p>None: it holds for every subject it takes.</p>"
+        else f"<p>{t('None: it holds for every subject it takes.')}</p>"
     )
 
 
@@ -138,18 +143,23 @@ def _mark(check: Check | None) -> str:
 
 
 def _kind(asked: Entry) -> str:
-    return f'<span class="faint">of a {escape(asked["takes"])}:</span> ' if "takes" in asked else ""
+    return (
+        f'<span class="faint">{t("of a {kind}:", kind=escape(asked["takes"]))}</span> '
+        if "takes" in asked
+        else ""
+    )
 
 
 def _known(check: Check | None) -> str:
     if check is None:
         return ""
-    return f'<br><span class="faint">Here: {words_html(check.finding.note + describe_status(check.finding))}</span>'
+    note = words_html(check.finding.note + describe_status(check.finding))
+    return f'<br><span class="faint">{t("Here:")} {note}</span>'
 
 
 def _remedy(words: str) -> str:
     return (
-        f'<br><span class="faint">To meet it: {words_html(words.rstrip("."))}.</span>'
+        f'<br><span class="faint">{t("To meet it:")} {words_html(words.rstrip("."))}.</span>'
         if words
         else ""
     )
@@ -160,7 +170,7 @@ def _breaking(entry: Entry, lesson: Entry, control: Result | None) -> str:
     told = paragraph(lesson["breaks"]) if lesson else ""
     why = words_html(entry["unbreakable"].rstrip("."))
     if not entry["breakable"]:
-        return f"{told}<p>It has no negative control: {why}.</p>"
+        return f"{told}<p>{t('It has no negative control: {why}.', why=why)}</p>"
     id = entry["id"]
     lines = code_lines(f"ftheta check {id} --breaker", f"ftheta check {id} --breaker --force")
     unrefuted = f"<p>{why}.</p>" if why else ""
@@ -170,15 +180,20 @@ def _breaking(entry: Entry, lesson: Entry, control: Result | None) -> str:
 def _control(control: Result) -> str:
     """Which hypotheses the negative control breaks, and what becomes of the claims when the run is forced."""
     origin = control.provenance
-    subject = f"<p>The negative control is the {escape(origin.subject_kind)} “{words_html(origin.subject)}”.</p>"
+    subject = t(
+        "The negative control is the {kind} “{name}”.",
+        kind=escape(origin.subject_kind),
+        name=words_html(origin.subject),
+    )
     failed = "".join(
-        f"<li><b>{words_html(check.says or check.name)}</b> fails: {words_html(check.finding.note)}.</li>"
+        f"<li><b>{words_html(check.says or check.name)}</b>"
+        f"{t(' fails: {note}.', note=words_html(check.finding.note))}</li>"
         for check in failing_checks(control)
     )
     refuted = [judged for judged in control.claims if judged.judgement.verdict is Verdict.REFUTED]
-    forced = f"<p>Forced: {pill(look(control.verdict))}</p>{claims_html(refuted)}"
-    picture = fold("Its picture", figure_html(control.charts[0])) if control.charts else ""
-    return f"{subject}<ul>{failed}</ul>{forced}{picture}"
+    forced = f"<p>{t('Forced:')} {pill(look(control.verdict))}</p>{claims_html(refuted)}"
+    picture = fold(t("Its picture"), figure_html(control.charts[0])) if control.charts else ""
+    return f"<p>{subject}</p><ul>{failed}</ul>{forced}{picture}"
 
 
 # -- how to run it ------------------------------------------------------------------------------------------
@@ -186,7 +201,9 @@ def _control(control: Result) -> str:
 
 def _options(entry: Entry) -> str:
     rows = [_option(setting) for setting in entry["knobs"]]
-    return table(("option", "meaning", "range", "default"), rows, left=3) if rows else ""
+    return (
+        table((t("option"), t("meaning"), t("range"), t("default")), rows, left=3) if rows else ""
+    )
 
 
 def _option(setting: Entry) -> tuple[str, ...]:
@@ -209,10 +226,9 @@ def _option(setting: Entry) -> tuple[str, ...]:
 def _presets(entry: Entry) -> str:
     rows = []
     for name, knobs in entry["presets"].items():
-        told = (
-            ", ".join(f"{escape(knob)} = {escape(str(value))}" for knob, value in knobs.items())
-            or "the defaults"
-        )
+        told = ", ".join(
+            f"{escape(knob)} = {escape(str(value))}" for knob, value in knobs.items()
+        ) or t("the defaults")
         rows.append(
             (
                 escape(name),
@@ -220,14 +236,18 @@ def _presets(entry: Entry) -> str:
                 f'<td class="wraps"><code>{escape(check_line(entry["id"], name))}</code></td>',
             )
         )
-    return table(("preset", "sets", "run it"), rows, left=3) if rows else ""
+    return table((t("preset"), t("sets"), t("run it")), rows, left=3) if rows else ""
 
 
 def _run_lines(entry: Entry) -> str:
     id = entry["id"]
-    takes = f"<p>It takes a {' or a '.join(map(escape, entry['takes']))}; <code>--on</code> hands in yours.</p>"
-    audited = "<p>It is part of every audit.</p>" if entry["audited"] else ""
-    lab = f'<p class="faint">In the lab its address ends in <code>{escape(lab_address(id))}</code>.</p>'
+    kinds = ", ".join(map(escape, entry["takes"]))
+    taken = t(
+        "It takes: {kinds}; {option} hands in yours.", kinds=kinds, option="<code>--on</code>"
+    )
+    takes = f"<p>{taken}</p>"
+    audited = f"<p>{t('It is part of every audit.')}</p>" if entry["audited"] else ""
+    lab = f'<p class="faint">{t("In the lab its address ends in")} <code>{escape(lab_address(id))}</code>.</p>'
     lines = code_lines(
         f"ftheta show {id}",
         check_line(id),
@@ -253,13 +273,11 @@ def _related(entry: Entry, contents: Contents) -> str:
     if not leads and not origins:
         return ""
     titled = lambda ids: {
-        f"{id}.html": contents.theorems[id]["title"] for id in list(ids)[:MOST_RELATED]
+        f"{id}.html": t(contents.theorems[id]["title"]) for id in list(ids)[:MOST_RELATED]
     }
-    graph = (
-        f'<div class="scroll">{related_svg(entry["title"], titled(origins), titled(leads))}</div>'
-    )
+    graph = f'<div class="scroll">{related_svg(t(entry["title"]), titled(origins), titled(leads))}</div>'
     items = [
-        f"<li>{link(f'{id}.html', contents.theorems[id]['title'])}{': ' * bool(why)}{words_html(why)}</li>"
+        f"<li>{link(f'{id}.html', t(contents.theorems[id]['title']))}{': ' * bool(why)}{words_html(why)}</li>"
         for id, why in leads.items()
     ]
     return f"{graph}<ul>{''.join(items)}</ul>" if items else graph
@@ -269,10 +287,10 @@ def _courses(entry: Entry, contents: Contents) -> str:
     items = []
     for name, k in contents.places_in_courses(entry["id"]):
         course = contents.courses[name]
-        place = link(f"../courses/{name}.html#section-{k}", course.sections[k - 1].title)
-        items.append(
-            f"<li>{place} <span class='faint'>in {escape(course.title)}, {escape(course.by)}</span></li>"
-        )
+        place = link(f"../courses/{name}.html#section-{k}", t(course.sections[k - 1].title))
+        title = escape(t(course.title))
+        taught = t("in {course}, {author}", course=title, author=escape(course.by))
+        items.append(f"<li>{place} <span class='faint'>{taught}</span></li>")
     return f"<ul>{''.join(items)}</ul>" if items else ""
 
 

@@ -7,9 +7,9 @@ import { toast } from "./toast.js";
 export async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
-    toast(t("Copied: {what}.", { what }));
+    toast(t("{what} copied.", { what }));
   } catch {
-    toast(byHand(text) ? t("Copied: {what}.", { what }) : `${t("The browser does not allow copying.")} ${text}`);
+    toast(byHand(text) ? t("{what} copied.", { what }) : `${t("The browser does not allow copying.")} ${text}`);
   }
 }
 
