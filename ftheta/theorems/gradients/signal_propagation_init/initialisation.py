@@ -77,7 +77,8 @@ def propagate(
         x = start
         passed = []
         for j in range(depth):
-            W = rng.normal(size=(width, width)) * s
+            W = rng.standard_normal((width, width))
+            W *= s
             z = W @ x
             slope = (
                 (z > 0)

@@ -57,14 +57,21 @@ def fit(
     """Adam on the mean square error, all points at once."""
     params = initialise(rng, widths)
     rule = Adam(alpha=RATE)
-    arrays = [a for layer in params for a in layer]
-    memories = [rule.begin(np.zeros_like(a)) for a in arrays]
+    theta = np.concatenate([a.ravel() for layer in params for a in layer])
+    params = _layers_of(theta, params)  # views: they move with theta
+    memory = rule.begin(np.zeros_like(theta))
     for t in range(1, steps + 1):
-        slopes = [g for layer in gradient(params, x, y) for g in layer]
-        for k, (a, g) in enumerate(zip(arrays, slopes)):
-            move, memories[k] = rule.step(g, t, memories[k])
-            a += move
+        slope = np.concatenate([g.ravel() for layer in gradient(params, x, y) for g in layer])
+        move, memory = rule.step(slope, t, memory)
+        theta += move
     return params
+
+
+def _layers_of(theta: np.ndarray, like: Params) -> Params:
+    """The numbers of `theta` as layers of these shapes, without a copy."""
+    ends = np.cumsum([a.size for layer in like for a in layer])
+    parts = iter(np.split(theta, ends[:-1]))
+    return [(next(parts).reshape(W.shape), next(parts).reshape(b.shape)) for W, b in like]
 
 
 def train(rng: np.random.Generator, widths: Sequence[int], k: int, steps: int = 300) -> Description:
