@@ -20,7 +20,8 @@ from ftheta.relu.network import ReluNetwork
 from . import Trial
 
 ONE = Fraction(1)
-SECONDS = 5.0  # for one question: not to be decided in time is no wrong answer
+SECONDS = 2.0  # for one question: not to be decided in time is no wrong answer
+GLANCE = 0.2  # the same, where many are not decided at all
 BIG = 2.0**56
 
 
@@ -74,6 +75,29 @@ def _threshold(rng: np.random.Generator, least: Fraction) -> tuple[Fraction, boo
     return least, strict, "unsat" if strict else "sat"
 
 
+def _thresholds(rng: np.random.Generator, least: Fraction) -> list[tuple[Fraction, bool, str]]:
+    """Below, at and above the least value, each strict and not: drawing a network costs more than to ask of it."""
+    step = Fraction(1, 2 ** int(rng.integers(10, 41)))
+    return [
+        (least + side * step, strict, "sat" if side > 0 or (side == 0 and not strict) else "unsat")
+        for side in (-1, 0, 1)
+        for strict in (False, True)
+    ]
+
+
+def _first_fault(
+    rng: np.random.Generator, net: ReluNetwork, box: Box, least: Fraction, says: str
+) -> str | None:
+    """Six questions to one network."""
+    for bound, strict, truth in _thresholds(rng, least):
+        unsafe = _below(bound, strict)
+        case = f"{says}, {float(bound - least):.3g} beside the least value"
+        fault = _fault(_ask(net, box, unsafe), net, box, unsafe, truth, case)
+        if fault is not None:
+            return fault
+    return None
+
+
 # ---- small networks, by their pieces ----
 
 
@@ -87,17 +111,7 @@ def attempt_pieces(rng: np.random.Generator) -> str | None:
     )
     cells = pieces(net, PieceBox([-1.0] * d, [1.0] * d))
     least = exact(net)(extreme(cells, 0, -1).point)[0]
-    bound, strict, truth = _threshold(rng, least)
-    box = Box((-ONE,) * d, (ONE,) * d)
-    unsafe = _below(bound, strict)
-    return _fault(
-        _ask(net, box, unsafe),
-        net,
-        box,
-        unsafe,
-        truth,
-        f"widths {widths}, {float(bound - least):.3g} beside",
-    )
+    return _first_fault(rng, net, Box((-ONE,) * d, (ONE,) * d), least, f"widths {widths}")
 
 
 # ---- functions of one linear form: the least value is known in any number of inputs ----
@@ -176,7 +190,7 @@ def _sums(net: ReluNetwork, t: Fraction, depth: int) -> list[Fraction]:
 def attempt_ridge(rng: np.random.Generator) -> str | None:
     """Few inputs: boxes are split."""
     net, box, least = _draw_ridge(rng, int(rng.integers(1, 7)))
-    return _attempt_threshold(rng, net, box, least)
+    return _first_fault(rng, net, box, least, f"{net.widths}")
 
 
 LENGTHS = ((1, 0, 0), (3, 4, 0), (1, 2, 2), (2, 3, 6), (4, 4, 7), (1, 4, 8))
@@ -211,7 +225,7 @@ def attempt_ball(rng: np.random.Generator) -> str | None:
     if rng.random() < 0.5:
         judge = Judge(net, case)
         search = search_neurons(
-            net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish
+            net, case, seconds=GLANCE, propose=judge.propose, finish=judge.finish
         )
         said = "sat" if judge.witness is not None else "unsat" if search.closed else "unknown"
         witness = judge.witness
@@ -230,16 +244,7 @@ def attempt_ball(rng: np.random.Generator) -> str | None:
 def attempt_cancelling(rng: np.random.Generator) -> str | None:
     """Constants of 2⁵⁶ that cancel: in float64, what they are added to is lost."""
     net, box, least = _draw_ridge(rng, int(rng.integers(1, 4)), constants=BIG)
-    return _attempt_threshold(rng, net, box, least)
-
-
-def _attempt_threshold(
-    rng: np.random.Generator, net: ReluNetwork, box: Box, least: Fraction
-) -> str | None:
-    bound, strict, truth = _threshold(rng, least)
-    unsafe = _below(bound, strict)
-    case = f"{net.widths} {float(bound - least):.3g} beside the least value"
-    return _fault(_ask(net, box, unsafe), net, box, unsafe, truth, case)
+    return _first_fault(rng, net, box, least, f"{net.widths}")
 
 
 def attempt_many_inputs(rng: np.random.Generator) -> str | None:
@@ -264,7 +269,8 @@ def attempt_many_inputs(rng: np.random.Generator) -> str | None:
         *(tuple(v for _, part, _ in parts for v in getattr(part, side)) for side in ("lo", "hi"))
     )
     whole = ReluNetwork.dense([first, last], offsets)
-    return _attempt_threshold(rng, whole, box, sum((least for _, _, least in parts), Fraction(0)))
+    least = sum((least for _, _, least in parts), Fraction(0))
+    return _first_fault(rng, whole, box, least, f"{whole.widths}")
 
 
 def attempt_neurons(rng: np.random.Generator) -> str | None:
@@ -275,9 +281,7 @@ def attempt_neurons(rng: np.random.Generator) -> str | None:
     bound, strict, truth = _threshold(rng, least)
     case = Case(box, _below(bound, strict))
     judge = Judge(net, case)
-    search = search_neurons(
-        net, case, seconds=SECONDS / 5, propose=judge.propose, finish=judge.finish
-    )
+    search = search_neurons(net, case, seconds=GLANCE, propose=judge.propose, finish=judge.finish)
     said = "sat" if judge.witness is not None else "unsat" if search.closed else "unknown"
     if said != "unknown" and said != truth:
         return f"{net.widths} {float(bound - least):.3g} beside the least value: said {said}, is {truth}"
@@ -369,13 +373,13 @@ TRIALS = (
         "verification: small networks",
         "another answer than the exact pieces'",
         attempt_pieces,
-        few=100,
+        few=20,
     ),
     Trial(
         "verification: one linear form",
         "a wrong answer beside the least value",
         attempt_ridge,
-        few=350,
+        few=60,
     ),
     Trial(
         "verification: balls",
@@ -387,13 +391,13 @@ TRIALS = (
         "verification: cancelling constants",
         "a wrong answer where floats lose all",
         attempt_cancelling,
-        few=150,
+        few=25,
     ),
     Trial(
         "verification: many inputs",
         "a wrong answer beside the least value",
         attempt_many_inputs,
-        few=30,
+        few=5,
     ),
     Trial(
         "verification: neurons", "a wrong answer beside the least value", attempt_neurons, few=30
