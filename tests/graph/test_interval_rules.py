@@ -362,6 +362,15 @@ def test_an_integer_that_reaches_the_next_power_of_two_wraps_around():
     assert found.lo <= -(2.0**63)
 
 
+def test_extrema_of_no_numbers_are_what_they_begin_with():
+    def f(x):
+        return jnp.max(x[:0], initial=-3.0) + jnp.min(x[:0], initial=5.0) + jnp.sum(x[:0])
+
+    with jax.enable_x64(True):
+        found = intervals(trace(f, np.zeros(3)), Interval(np.zeros(3), np.ones(3))).outputs
+    assert found.lo <= 2.0 <= found.hi and found.hi - found.lo <= 1e-14
+
+
 def test_a_window_over_a_number_is_the_number():
     found = enclose(lambda x: lax.reduce_window(x, 0.0, lax.add, (), (), "VALID"), (1.0, 2.0))
     assert (float(found.lo), float(found.hi)) == (1.0, 2.0)

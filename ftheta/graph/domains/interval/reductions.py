@@ -20,6 +20,11 @@ def monotone_reduction(reduce: Callable[[Array, tuple[int, ...]], Any]) -> Rule:
     return lambda node, x: x.map(lambda end: reduce(end, node.params["axes"]))
 
 
+def _of_none(end: Array, extremum: float) -> dict[str, float]:
+    """What the extremum of no real numbers is."""
+    return {"initial": extremum} if end.dtype.kind == "f" else {}
+
+
 def _product(factors: list[Interval], shape: tuple[int, ...]) -> list[Interval]:
     """The partial products."""
     partial = [Interval(np.ones(shape), np.ones(shape))]
@@ -116,8 +121,10 @@ def top_k(node: Node, x: Interval) -> tuple[Interval, Interval]:
 
 
 RULES: dict[str, Rule] = {
-    "reduce_max": monotone_reduction(lambda end, axes: end.max(axis=axes)),
-    "reduce_min": monotone_reduction(lambda end, axes: end.min(axis=axes)),
+    "reduce_max": monotone_reduction(
+        lambda end, axes: end.max(axis=axes, **_of_none(end, -np.inf))
+    ),
+    "reduce_min": monotone_reduction(lambda end, axes: end.min(axis=axes, **_of_none(end, np.inf))),
     "reduce_and": monotone_reduction(lambda end, axes: end.all(axis=axes)),
     "reduce_or": monotone_reduction(lambda end, axes: end.any(axis=axes)),
     "reduce_prod": reduce_prod,
