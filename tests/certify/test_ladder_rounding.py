@@ -111,6 +111,15 @@ def test_the_error_of_a_folded_scaling_is_added_to_every_bound(norm):
 # ---- decompositions --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_products_lose_that_cancel_counts_as_a_defect(swapped):
+    """One of two products that cancel is rounded, whichever of them is fused: what is computed is 0."""
+    F, G = np.array([[1e8 / 3, 1e8]]), np.array([[3.0], [-1.0]])
+    order = [1, 0] if swapped else [0, 1]
+    exactly = abs(3 * Fraction(1e8 / 3) - Fraction(1e8))
+    assert 0 < exactly <= Fraction(products_module._defect(np.zeros((1, 1)), F[:, order], G[order]))
+
+
 def test_pairs_of_layers_are_a_bound_however_poor_the_decomposition_is(monkeypatch):
     rng = np.random.default_rng(0)
     weights = [rng.normal(size=shape) for shape in ((3, 2), (3, 3), (2, 3))]
