@@ -27,6 +27,7 @@ def test_what_a_theorem_cannot_be_about_fails_a_hypothesis():
     assert "no map" in first_failure("nonsmooth-proximal", scalar)
     nothing = Dataset("zeros", np.zeros((4, 2)), np.ones(4))
     assert "0" in first_failure("nonsmooth-proximal", nothing)
+    assert "nothing to learn" in first_failure("training-loop", nothing)
     fixed = Network.of(lambda x: x.sum(), example=(2,), name="a sum")
     fixed = fixed.with_data(Dataset("rows", np.eye(2), np.ones(2)))
     assert "no parameters" in first_failure("linear-model-convex-erm", fixed)

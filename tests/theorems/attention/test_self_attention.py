@@ -185,3 +185,13 @@ def test_a_network_of_token_numbers_is_looked_at():
         N,
         "40%",
     )
+
+
+def test_weights_that_are_masked_after_the_softmax_are_no_softmax():
+    below = np.tril(np.ones((N, N))) > 0
+
+    def masked(Q: Any, x: Any) -> Any:
+        return jnp.where(below, jax.nn.softmax(x @ Q @ x.T, -1), 0.0) @ x
+
+    result = run(THEOREM, Network("masked late", masked, np.eye(D), (N, D)))
+    assert result.verdict is Verdict.INAPPLICABLE

@@ -33,6 +33,7 @@ from ftheta.subjects.tokens import attention_of
 from .closed_forms import convolution_gap, scalar_results, slope_of_three
 from .heads_at_inputs import NEAR, SCALES, HeadsAtInputs
 
+LOOK = 4  # inputs at which weights are summed that something moves after the softmax
 IMPORTERS = str(Path("ftheta") / "networks")  # whose lines say nothing of the network
 
 
@@ -79,7 +80,19 @@ def softmax_weights(net: Network) -> Finding:
         return Finding.failed(f"{len(other)} of {len(heads)} averages have other weights{where}")
     if all(head.plain for head in heads):
         return Finding.proved(f"all {len(heads)}", "eˢ over its own sum, read off the graph")
-    return Finding.sampled(f"all {len(heads)}; some are moved or masked after the softmax")
+    rows = _first_inputs(net, LOOK, np.random.default_rng(0))
+    total = HeadsAtInputs(net, found, rows).worst_row().total if found else 1.0
+    note = (
+        f"all {len(heads)}; some are moved or masked after the softmax, to rows of sum {total:.6g}"
+    )
+    return Finding.sampled(note) if abs(total - 1) <= NEAR else Finding.failed(note)
+
+
+def _first_inputs(net: Network, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The first rows of the data of a network, or normal ones."""
+    if net.data is None:
+        return rng.normal(size=(count, *net.input_shape))
+    return net.data.x[:count]
 
 
 @theorem(
@@ -119,7 +132,7 @@ def self_attention(
     probabilities and $\sum_jA^h_{ij}V_hx_j$ lies in the hull of the $V_hx_j$: message passing on the complete graph.
     It is **not** Lipschitz: at $(0,R,-R)$ with $Q=K=V=1$, $\partial y_1/\partial x_1=\frac{2R^2+1}3$. With weights that
     know positions alone it is a convolution."""
-    rows = rng.normal(size=(inputs, *net.input_shape)) if net.data is None else net.data.x[:inputs]
+    rows = _first_inputs(net, inputs, rng)
     found = attention_of(net)
     if found is None or not found.heads:
         return Evidence((), summary="there is no attention in this network")

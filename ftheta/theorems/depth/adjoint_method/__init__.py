@@ -177,9 +177,10 @@ def gradient_claims(found: Gradients) -> tuple[Claim, ...]:
 
 
 def _difference_claim(found: Gradients, name: str, size: float) -> Claim:
-    """The derivative along a direction by the gradient and by differences, less exactly where blocks have kinks."""
+    """The derivative along one direction by the gradient and by differences, whose own error is not bounded; less
+    exactly where blocks have kinks."""
     what = f"{name} gradient along a direction, and differences"
-    ours, theirs = (Enclosure.equal(value) for value in found.along[name])
+    ours, theirs = (Enclosure.measured(value, samples=1) for value in found.along[name])
     if found.bent:
         return Converges(
             what, theirs, (ours,), (float(found.depth),), within=KINKED_WITHIN * (1 + size)
