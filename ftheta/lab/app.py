@@ -28,10 +28,10 @@ from .contents import Contents
 from .exports import MEDIA
 from .gallery import Gallery
 from .guard import App, Door, Guard
+from .page_data import PageData
 from .pool import Pool
 from .protocol import LONGEST_MESSAGE, read_state, told
 from .scratch import Scratch, sweep
-from .shelf import Shelf
 from .subject_store import SubjectStore, TooLarge
 from .tabs import Tab
 from .thumbnails import in_the_dark
@@ -104,7 +104,7 @@ class Lab:
         )
         self.classroom = classroom
         self.language = language()
-        self.shelf = Shelf(course, classroom is not None)
+        self.page_data = PageData(course, classroom is not None)
         self.lessons = order_of_lessons(theorem, course) if classroom is not None else []
         self.gallery = Gallery(self.background)
         self.audits = AuditRoom(temporary)
@@ -141,15 +141,15 @@ class Lab:
         )
 
     async def words(self, request: Request) -> Response:
-        return _contents(request, self.shelf.words(_language(request)))
+        return _contents(request, self.page_data.words(_language(request)))
 
     async def catalogue(self, request: Request) -> Response:
         wanted = _language(request)
-        return _contents(request, await asyncio.to_thread(self.shelf.catalogue, wanted))
+        return _contents(request, await asyncio.to_thread(self.page_data.catalogue, wanted))
 
     async def list_courses(self, request: Request) -> Response:
         wanted = _language(request)
-        return _contents(request, await asyncio.to_thread(self.shelf.courses, wanted))
+        return _contents(request, await asyncio.to_thread(self.page_data.courses, wanted))
 
     async def subjects(self, request: Request) -> Response:
         return JSONResponse(await self.store.list_subjects(), headers={"cache-control": "no-store"})

@@ -125,17 +125,16 @@ class Problem:
         eigen = np.linalg.eigvalsh(phi @ phi.transpose(0, 2, 1))
         least, most = self.decoder_range
         steep = self.phi.lipschitz * np.linalg.norm(V, 2, axis=(1, 2)) / T
+        shrinks = np.prod(np.maximum(1 - steep, 0.0))
+        grows = np.prod(1 + steep)
         return gradient, {
             "loss": loss,
             "square": float(np.sum(gradient**2)) / T,
             "low": float(np.mean(eigen[:, 0] * sizes)) / N**2,
             "high": float(np.mean(eigen[:, -1] * sizes)) / N**2,
             "least": float(eigen[:, 0].min()),
-            "m": 2
-            / N
-            * least
-            * float(eigen[:, 0].min() * np.prod(np.maximum(1 - steep, 0.0)) ** 2),
-            "M": 2 / N * most * float(eigen[:, -1].max() * np.prod(1 + steep) ** 2),
+            "m": 2 / N * least * float(eigen[:, 0].min() * shrinks**2),
+            "M": 2 / N * most * float(eigen[:, -1].max() * grows**2),
             "norm": sqrt(float(np.sum(V**2)) / T),
         }
 

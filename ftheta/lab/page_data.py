@@ -7,7 +7,7 @@ from .contents import Contents, catalogue
 from .courses import Courses
 
 
-class Shelf:
+class PageData:
     """`course` is the name or the path of the course that the lab was started with; `classroom`: the lab is one for
     a class."""
 
