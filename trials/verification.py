@@ -6,11 +6,12 @@ from fractions import Fraction
 import numpy as np
 
 from ftheta.certify.attacks import attack
+from ftheta.certify.judging import Judge
 from ftheta.certify.neurons.search import search_neurons
 from ftheta.certify.properties import Robust
 from ftheta.certify.questions import Box, Case, Question, RationalBall, Row
 from ftheta.certify.searches import Verification
-from ftheta.certify.verification import Judge, decide
+from ftheta.certify.verification import decide
 from ftheta.pieces import Box as PieceBox
 from ftheta.pieces import pieces
 from ftheta.pieces.questions.extremes import extreme

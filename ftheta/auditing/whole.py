@@ -30,11 +30,11 @@ from ftheta.subjects import Network
 
 from .budget import DEFAULT, Clock
 from .inside import run_inside
+from .judging import judge, sort_findings
 from .part import DataErrors, Part, Portrait, Setup
 from .performing import Outcome, Progress
 from .plan import SECTIONS, Task, plan_tasks
 from .pool import CannotLoad, open_pool
-from .rules import judge, sort_findings
 from .subjects import Recipe, pickle_networks
 
 MOST_WORKERS = 4  # each holds the network

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +20,7 @@ from ftheta.lazy import is_sparse
 from ftheta.logic.errors import SubjectError
 from ftheta.processes import interrupts
 from ftheta.processes.compilation import clock
-from ftheta.relu.exact import ExactNetwork, exact
 from ftheta.relu.network import ReluNetwork, Step
-from ftheta.shapes import Bool, Float, Int
 
 from .attacks import attack
 from .boxes import InputSearch
@@ -36,13 +33,13 @@ from .floating import (
     search_in_floats,
     split_disjuncts,
 )
-from .leaves import ExactLeaves
+from .judging import Judge
 from .neurons.bounding import bound_excess
 from .neurons.inputs import Inputs
 from .neurons.search import search_neurons
 from .pruning import MANY, split_case
 from .questions import Case, Question
-from .repairing import relax_equations, repair
+from .repairing import relax_equations
 from .searches import Answer, Search, Verification, Witness
 from .sequential_programs import attack_by_programs
 from .simplifying import drop_cancelled_outputs
@@ -51,7 +48,6 @@ if TYPE_CHECKING:
     from .programs.judging import EnclosingJudge
     from .programs.network import TracedNetwork
 
-Point = tuple[Fraction, ...]
 
 MOST_BISECTED_INPUTS = 16  # up to so many, boxes of inputs are bisected
 SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: its neurons are bounded again and again
@@ -61,72 +57,8 @@ LOOKS = (0.2, 0.5)
 ATTACK = 0.1  # of the time for an attack
 PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds what it finds at once
 ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
-NEAR = 1e-2  # of the size of a row, by which a point may miss it and still be worth moving
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
 MOST_ENCLOSED = 64  # open parts that are bounded one by one when the time is over
-REPAIRS = 64  # points that are moved so that a row holds exactly, of one case
-
-
-class Judge:
-    """Decides whether points are counter-examples, in rationals; keeps the first one."""
-
-    def __init__(self, net: ReluNetwork, case: Case) -> None:
-        self._net = net
-        self._exact: ExactNetwork | None = None
-        self._case = case
-        self._repairs = REPAIRS
-        self._leaves = ExactLeaves(net, case, self.accept)
-        self.witness: Witness | None = None
-
-    def propose(self, point: Float[np.ndarray, "d"]) -> bool:
-        """Whether the point is a counter-example, moved into the set by what rounding took it out, or to where rows
-        hold that it almost meets."""
-        if not np.isfinite(point).all():
-            return False
-        x = self._case.bring_inside(point.tolist())
-        if not self.accept(x) and self._repairs > 0:
-            self._repairs -= 1
-            self._repair(self._in_rationals(), point, x, self._in_rationals()(x))
-        return self.witness is not None
-
-    def accept(self, x: Point) -> bool:
-        """Whether a rational point is a counter-example as it is."""
-        y = self._in_rationals()(x)
-        if self._case.admits(x, y):
-            self.witness = Witness(x, y)
-        return self.witness is not None
-
-    def finish(
-        self,
-        lo: Float[np.ndarray, "d"],
-        hi: Float[np.ndarray, "d"],
-        signs: Int[np.ndarray, "neurons"],
-        passes: Bool[np.ndarray, "neurons"],
-    ) -> bool | None:
-        """Decide a part of the box in which all signs are known, in rationals (see `ExactLeaves`)."""
-        return self._leaves.decide(lo, hi, signs, passes)
-
-    def _in_rationals(self) -> ExactNetwork:
-        self._exact = exact(self._net) if self._exact is None else self._exact
-        return self._exact
-
-    def _repair(self, in_rationals: ExactNetwork, point: np.ndarray, x: Point, y: Point) -> None:
-        """Move the point to where the rows of the disjunct hold that it misses least."""
-        nearest = min(
-            self._case.unsafe,
-            key=lambda rows: max((row.excess(x, y) for row in rows), default=Fraction(0)),
-        )
-        size = max(map(abs, (*x, *y)), default=Fraction(0)) + max(
-            (abs(row.bound) for row in nearest), default=0
-        )
-        if any(row.excess(x, y) > Fraction(NEAR) * size for row in nearest):
-            return
-        moved = repair(self._net, in_rationals, self._case, nearest, point)
-        if moved is None or not self._case.contains(moved):
-            return
-        image = in_rationals(moved)
-        if self._case.admits(moved, image):
-            self.witness = Witness(moved, image)
 
 
 def decide(

@@ -12,7 +12,6 @@ A jaxpr is nested (jit in scan in checkpoint ...) and full of constants. The wal
 Everything else becomes one node that evaluates one equation. Only `compiling.py` touches `jax.extend.core` besides.
 """
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -27,6 +26,8 @@ from jax.extend import core as jex
 from jax.tree_util import tree_flatten_with_path
 
 import ftheta.graph.leaves as leaves
+from ftheta.graph.constructs import give_name, select_case, take_branch
+from ftheta.graph.equations import kind_of, precision_of
 from ftheta.graph.errors import GraphTooLarge, NotTraceable
 from ftheta.graph.graph import Graph, Node, Signature, Slot
 from ftheta.graph.layout import MOVES
@@ -39,14 +40,8 @@ BUDGET = 20_000
 """Equations that `trace` visits before it gives up; each unrolled step of a loop counts anew."""
 
 CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "call": "call_jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
+    **dict.fromkeys(("jit", "pjit", "remat", "remat2", "checkpoint"), "jaxpr"),
+    **dict.fromkeys(("closed_call", "core_call", "call"), "call_jaxpr"),
 }
 """Calls that are entered, with the parameter that holds the callee."""
 
@@ -205,7 +200,15 @@ class _Walk:
         is_entered = not self.fold_rounded and eqn.primitive.name in HANDLERS
         if not eqn.effects and not is_entered and all(slot in self.constants for slot in inputs):
             return self.fold(eqn, inputs, source)
-        return HANDLERS.get(eqn.primitive.name, _keep)(self, eqn, inputs, source)
+        handler = HANDLERS.get(eqn.primitive.name, _Walk.keep)
+        return handler(self, eqn, inputs, source)
+
+    def keep(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
+        """An equation becomes one node."""
+        outputs = [self.new_slot(v.aval) for v in eqn.outvars]
+        self.equations.append((eqn, inputs, outputs, source))
+        self.steps_of[outputs[0]] = self.steps
+        return outputs
 
     def fold(self, eqn: Any, inputs: list[int], source: str) -> list[int]:
         given = [self.constants[slot] for slot in inputs]
@@ -219,11 +222,11 @@ class _Walk:
             )
             values = [MOVES[node.primitive](node, given[0])]  # JAX would compile it for this shape
         else:
-            with _precision_of(eqn), jax.core.ensure_compile_time_eval():
+            with precision_of(eqn), jax.core.ensure_compile_time_eval():
                 values = _one_equation(eqn)(*given)
         if not self._stays(eqn, inputs):
             return [self.constant(value, v.aval, source) for value, v in zip(values, eqn.outvars)]
-        outputs = _keep(self, eqn, inputs, source)
+        outputs = self.keep(eqn, inputs, source)
         self.constants.update(
             (slot, concrete(value, v.aval.dtype))
             for slot, value, v in zip(outputs, values, eqn.outvars)
@@ -339,65 +342,23 @@ def _node(
         label,
         home.startswith(JAX_FOLDER),
         lambda: tuple(_inner_graph(_close_jaxpr(j), source, budget, fold_rounded) for j in inside),
-        _kind(eqn),
+        kind_of(eqn),
         steps,
     )
 
 
-def _kind(eqn: Any) -> Any:
-    """What an equation computes, as a key: primitive, parameters and types of the operands."""
-    key = (eqn.primitive.name, tuple(eqn.params.items()), tuple(v.aval for v in eqn.invars))
-    try:
-        hash(key)
-    except TypeError:  # a parameter that cannot be compared
-        return None
-    return key
-
-
 # ---- what each construct of JAX becomes -----------------------------------------------------------------------
-
-
-def _keep(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    outputs = [walk.new_slot(v.aval) for v in eqn.outvars]
-    walk.equations.append((eqn, inputs, outputs, source))
-    walk.steps_of[outputs[0]] = walk.steps
-    return outputs
 
 
 def _call(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
     return walk.enter(_close_jaxpr(eqn.params[CALLS[eqn.primitive.name]]), inputs, source)
 
 
-def _name(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    (slot,) = inputs
-    if slot not in walk.fixed_names:
-        walk.fixed_names.add(slot)
-        walk.names[slot] = eqn.params["name"] + "".join(f"[{t}]" for t in walk.steps)
-    return inputs
-
-
-def _select(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    """A predicate that is constant and everywhere the same chooses its case here (`jnp.var` hides a NaN so)."""
-    which, *cases = inputs
-    values = np.unique(walk.constants[which]) if which in walk.constants else ()
-    return [cases[int(values[0])]] if len(values) == 1 else _keep(walk, eqn, inputs, source)
-
-
-def _cond(walk: _Walk, eqn: Any, inputs: list[int], source: str) -> list[int]:
-    which, *operands = inputs
-    if which not in walk.constants:
-        return _keep(walk, eqn, inputs, source)
-    branches = eqn.params["branches"]
-    return walk.enter(
-        branches[min(max(int(walk.constants[which]), 0), len(branches) - 1)], operands, source
-    )
-
-
 HANDLERS: Mapping[str, Callable[[_Walk, Any, list[int], str], list[int]]] = {
     **dict.fromkeys(CALLS, _call),
-    "name": _name,
-    "select_n": _select,
-    "cond": _cond,
+    "name": give_name,
+    "select_n": select_case,
+    "cond": take_branch,
     "scan": unroll_scan,
     "while": unroll_while,
 }
@@ -415,20 +376,6 @@ def _one_equation(eqn: Any) -> Callable[..., tuple[Any, ...]]:
         (), invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], eqn.effects, info
     )
     return lambda *values: tuple(jax.core.eval_jaxpr(jaxpr, (), *values))
-
-
-def _precision_of(eqn: Any) -> contextlib.AbstractContextManager[None]:
-    """The precision mode that an equation was traced in: a function may choose 64 bits for itself."""
-    wide = any(
-        jnp.dtype(v.aval.dtype).itemsize == 8
-        for v in (*eqn.invars, *eqn.outvars)
-        if _has_plain_type(v)
-    )
-    return jax.enable_x64(True) if wide else contextlib.nullcontext()
-
-
-def _has_plain_type(v: Any) -> bool:
-    return isinstance(getattr(v.aval, "dtype", None), np.dtype)
 
 
 def _frames(eqn: Any) -> list[Any]:

@@ -10,26 +10,23 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from ftheta.graph.graph import Axes, Graph, Node, Slot
-from ftheta.graph.patterns import (
-    Centred,
-    LogAddExp,
-    LogSumExp,
-    Normalised,
-    Pattern,
-    Softmax,
-    Variance,
-    WeightedAverage,
+from ftheta.graph.exponentials import (
+    SlotTerms,
+    average,
+    log_add_exp,
+    log_sum_exp,
+    normalise,
+    without_shift,
 )
+from ftheta.graph.graph import Graph, Node
+from ftheta.graph.patterns import Centred, Pattern, Softmax, Variance
 from ftheta.graph.primitives import IDENTITIES
 from ftheta.graph.terms import Atom, Deviation, Exponential, Square, Term, Total
 
 
 def patterns(graph: Graph) -> dict[int, Pattern]:
     """Slot id → the formula that it completes."""
-    walk = _Walk(graph)
+    walk = SlotTerms(graph)
     for node in graph.nodes:
         if len(node.outputs) == 1 and node.outputs[0].is_real:
             term = DESCRIBE.get(node.primitive, _nothing)(walk, node)
@@ -37,62 +34,22 @@ def patterns(graph: Graph) -> dict[int, Pattern]:
     return walk.found
 
 
-class _Walk:
-    def __init__(self, graph: Graph):
-        self.graph = graph
-        self.terms = dict[int, Term]()
-        self.found = dict[int, Pattern]()
-
-    def term(self, slot: Slot) -> Term:
-        return self.terms.get(slot.id, Atom(slot.id))
-
-    def total(self, slot: Slot) -> Total | None:
-        term = self.term(slot)
-        return term if isinstance(term, Total) else None
-
-    def uniform(self, slot: Slot) -> float | None:
-        """The value of a constant that is the same everywhere."""
-        value = self.graph.constants.get(slot.id)
-        if value is None or not slot.is_real:
-            return None
-        values = np.unique(np.asarray(value, np.float64))
-        return float(values[0]) if values.size == 1 and np.isfinite(values[0]) else None
-
-    def record(self, node: Node, pattern: Pattern) -> None:
-        self.found[node.outputs[0].id] = pattern
-
-    def producer(self, slot: Slot, primitive: str) -> Node | None:
-        node = self.graph.producers.get(slot.id)
-        while node is not None and node.primitive in IDENTITIES:
-            node = self.graph.producers.get(node.inputs[0].id)
-        return node if node is not None and node.primitive == primitive else None
-
-    def origin(self, slot: Slot) -> Slot:
-        """The slot behind copies and `stop_gradient`."""
-        node = self.graph.producers.get(slot.id)
-        return (
-            self.origin(node.inputs[0])
-            if node is not None and node.primitive in IDENTITIES
-            else slot
-        )
-
-
-def _nothing(walk: _Walk, node: Node) -> None:
+def _nothing(walk: SlotTerms, node: Node) -> None:
     return None
 
 
-def _same(walk: _Walk, node: Node) -> Term:
+def _same(walk: SlotTerms, node: Node) -> Term:
     return walk.term(node.inputs[0])
 
 
-def _convert(walk: _Walk, node: Node) -> Term | None:
+def _convert(walk: SlotTerms, node: Node) -> Term | None:
     return walk.term(node.inputs[0]) if node.inputs[0].is_real else None
 
 
 # ---- sums and their layout -------------------------------------------------------------------------------------
 
 
-def _reduce_sum(walk: _Walk, node: Node) -> Term:
+def _reduce_sum(walk: SlotTerms, node: Node) -> Term:
     shape = node.inputs[0].shape
     axes = tuple(node.params["axes"])
     return Total(
@@ -100,7 +57,7 @@ def _reduce_sum(walk: _Walk, node: Node) -> Term:
     )
 
 
-def _broadcast(walk: _Walk, node: Node) -> Term | None:
+def _broadcast(walk: SlotTerms, node: Node) -> Term | None:
     total = walk.total(node.inputs[0])
     if total is None:
         return None
@@ -112,7 +69,7 @@ def _broadcast(walk: _Walk, node: Node) -> Term | None:
     return replace(total, places=tuple(places))
 
 
-def _reshape(walk: _Walk, node: Node) -> Term | None:
+def _reshape(walk: SlotTerms, node: Node) -> Term | None:
     """Only axes of length 1 may come and go."""
     total = walk.total(node.inputs[0])
     before = node.inputs[0].shape
@@ -125,19 +82,19 @@ def _reshape(walk: _Walk, node: Node) -> Term | None:
 # ---- one rule for each primitive that takes part ---------------------------------------------------------------
 
 
-def _square(walk: _Walk, node: Node) -> Term | None:
+def _square(walk: SlotTerms, node: Node) -> Term | None:
     return Square(walk.term(node.inputs[0]))
 
 
-def _integer_pow(walk: _Walk, node: Node) -> Term | None:
+def _integer_pow(walk: SlotTerms, node: Node) -> Term | None:
     return _square(walk, node) if node.params["y"] == 2 else None
 
 
-def _exp(walk: _Walk, node: Node) -> Term:
+def _exp(walk: SlotTerms, node: Node) -> Term:
     return Exponential(walk.term(node.inputs[0]))
 
 
-def _match_scaled_total(walk: _Walk, node: Node) -> Term | None:
+def _match_scaled_total(walk: SlotTerms, node: Node) -> Term | None:
     """A total times, or divided by, a number."""
     a, b = node.inputs
     if node.primitive == "mul" and walk.total(a) is None:
@@ -152,18 +109,18 @@ def _match_scaled_total(walk: _Walk, node: Node) -> Term | None:
     )
 
 
-def _mul(walk: _Walk, node: Node) -> Term | None:
+def _mul(walk: SlotTerms, node: Node) -> Term | None:
     a, b = node.inputs
     if walk.term(a) == walk.term(b) and a.shape == b.shape:
         return Square(walk.term(a))
     for c, other in ((a, b), (b, a)):
         total = walk.total(other)
         if total is not None and total.inverse:
-            _quotient(walk, node, c, total)
+            normalise(walk, node, c, total)
     return _match_scaled_total(walk, node)
 
 
-def _div(walk: _Walk, node: Node) -> Term | None:
+def _div(walk: SlotTerms, node: Node) -> Term | None:
     a, b = node.inputs
     total = walk.total(b)
     if total is None:
@@ -171,62 +128,11 @@ def _div(walk: _Walk, node: Node) -> Term | None:
     if walk.uniform(a) == 1 and not total.inverse and not total.logarithm and node.shape == b.shape:
         return replace(total, inverse=True)
     if not total.inverse:
-        _quotient(walk, node, a, total)
+        normalise(walk, node, a, total)
     return None
 
 
-def _quotient(walk: _Walk, node: Node, c: Slot, total: Total) -> None:
-    """c over a total of its own squares or exponentials."""
-    if total.logarithm or not total.stands_beside(c.shape) or node.shape != c.shape:
-        return
-    term = walk.term(c)
-    if total.root and total.of == Square(term) and total.scale > 0:
-        centred = isinstance(term, Deviation) and term.axes == total.axes
-        walk.record(
-            node, Normalised(c, centred, total.axes, total.scale, total.shift, total.offset)
-        )
-    elif (
-        isinstance(term, Exponential)
-        and total.of == term
-        and total.shift == total.offset == 0
-        and not total.root
-        and total.scale == 1
-    ):
-        logits = _logits(walk, c, total.axes)
-        if logits is not None:
-            walk.record(node, Softmax(logits, total.axes))
-
-
-def _logits(walk: _Walk, exponential: Slot, axes: Axes) -> Slot | None:
-    node = walk.producer(exponential, "exp")
-    return None if node is None else _without_shift(walk, node.inputs[0], axes)
-
-
-def _without_shift(walk: _Walk, slot: Slot, axes: Axes) -> Slot:
-    """x for x − t with t constant along the axes: softmax does not change."""
-    node = walk.producer(slot, "sub")
-    if (
-        node is None
-        or not _constant_along(walk, node.inputs[1], axes, node.shape)
-        or node.inputs[0].shape != slot.shape
-    ):
-        return slot
-    return _without_shift(walk, node.inputs[0], axes)
-
-
-def _constant_along(walk: _Walk, slot: Slot, axes: Axes, beside: tuple[int, ...]) -> bool:
-    if slot.shape == () or (
-        len(slot.shape) == len(beside) and all(slot.shape[a] == 1 for a in axes)
-    ):
-        return True
-    node = walk.producer(slot, "broadcast_in_dim")
-    if node is None or slot.shape != beside:
-        return False
-    source = dict(zip(node.params["broadcast_dimensions"], node.inputs[0].shape))
-    return all(source.get(a, 1) == 1 for a in axes)
-
-
-def _sub(walk: _Walk, node: Node) -> Term | None:
+def _sub(walk: SlotTerms, node: Node) -> Term | None:
     a, b = node.inputs
     mean = walk.total(b)
     term = walk.term(a)
@@ -238,7 +144,7 @@ def _sub(walk: _Walk, node: Node) -> Term | None:
         and mean.of.of == term
         and mean.stands_beside(a.shape)
     ):
-        walk.record(node, Softmax(_without_shift(walk, a, mean.axes), mean.axes, logarithm=True))
+        walk.record(node, Softmax(without_shift(walk, a, mean.axes), mean.axes, logarithm=True))
         return None
     if mean.is_mean and mean.of == term and mean.stands_beside(a.shape):
         walk.record(node, Centred(a, mean.axes))
@@ -246,7 +152,7 @@ def _sub(walk: _Walk, node: Node) -> Term | None:
     return None
 
 
-def _variance(walk: _Walk, node: Node) -> Term | None:
+def _variance(walk: SlotTerms, node: Node) -> Term | None:
     """mean(x²) − mean(x)² is the mean of (x − mean(x))²."""
     squares = walk.total(node.inputs[0])
     other = walk.term(node.inputs[1])
@@ -271,7 +177,7 @@ def _variance(walk: _Walk, node: Node) -> Term | None:
     return replace(squares, of=Square(Deviation(mean.of, mean.axes)))
 
 
-def _add(walk: _Walk, node: Node) -> Term | None:
+def _add(walk: SlotTerms, node: Node) -> Term | None:
     for a, b in (node.inputs, node.inputs[::-1]):
         total = walk.total(a)
         number = walk.uniform(b)
@@ -288,50 +194,12 @@ def _add(walk: _Walk, node: Node) -> Term | None:
             if not total.root and total.shift == 0:
                 return replace(total, shift=number)
         if total is not None and total.logarithm and isinstance(total.of, Exponential):
-            _log_sum_exp(walk, node, total, b)
-        _log_add_exp(walk, node, a, b)
+            log_sum_exp(walk, node, total, b)
+        log_add_exp(walk, node, a, b)
     return None
 
 
-def _log_sum_exp(walk: _Walk, node: Node, total: Total, shift: Slot) -> None:
-    """log Σ exp(x − t) + t, where the t added is the t taken away."""
-    if not isinstance(total.of, Exponential) or not isinstance(total.of.of, Atom):
-        return
-    taken = walk.producer(walk.graph.slots[total.of.of.slot], "sub")
-    if taken is None or taken.inputs[0].shape != total.shape or node.shape != shift.shape:
-        return
-    x, t = taken.inputs
-    kept = tuple(k for k in range(len(total.shape)) if k not in total.axes)
-    spread = walk.producer(t, "broadcast_in_dim")
-    same = walk.origin(t) == walk.origin(shift) and _constant_along(
-        walk, t, total.axes, total.shape
-    )
-    respread = (
-        spread is not None
-        and spread.params["broadcast_dimensions"] == kept
-        and walk.origin(spread.inputs[0]) == walk.origin(shift)
-        and total.keeps_axes is False
-    )
-    if (same and total.stands_beside(total.shape)) or respread:
-        walk.record(node, LogSumExp(x, total.axes, keeps_axes=len(node.shape) == len(total.shape)))
-
-
-def _log_add_exp(walk: _Walk, node: Node, a: Slot, b: Slot) -> None:
-    """max(x, y) + log1p(exp(−|x − y|))."""
-    largest = walk.producer(a, "max")
-    inner = b
-    for primitive in ("log1p", "exp", "neg", "abs", "sub"):
-        step = walk.producer(inner, primitive)
-        if step is None or largest is None:
-            return
-        if primitive == "sub" and set(map(walk.origin, step.inputs)) == set(
-            map(walk.origin, largest.inputs)
-        ):
-            walk.record(node, LogAddExp(*largest.inputs))
-        inner = step.inputs[0]
-
-
-def _max(walk: _Walk, node: Node) -> Term | None:
+def _max(walk: SlotTerms, node: Node) -> Term | None:
     """A mean of squares is at least 0 already."""
     for a, b in (node.inputs, node.inputs[::-1]):
         total = walk.total(a)
@@ -351,13 +219,13 @@ def _is_nonnegative(total: Total) -> bool:
     return isinstance(total.of, Square | Exponential) and total.scale > 0 and not total.logarithm
 
 
-def _abs(walk: _Walk, node: Node) -> Term | None:
+def _abs(walk: SlotTerms, node: Node) -> Term | None:
     total = walk.total(node.inputs[0])
     return total if total is not None and _is_nonnegative(total) else None
 
 
-def _root(inverse: bool) -> Callable[[_Walk, Node], Term | None]:
-    def rule(walk: _Walk, node: Node) -> Term | None:
+def _root(inverse: bool) -> Callable[[SlotTerms, Node], Term | None]:
+    def rule(walk: SlotTerms, node: Node) -> Term | None:
         total = walk.total(node.inputs[0])
         if (
             total is None
@@ -372,7 +240,7 @@ def _root(inverse: bool) -> Callable[[_Walk, Node], Term | None]:
     return rule
 
 
-def _pow(walk: _Walk, node: Node) -> Term | None:
+def _pow(walk: SlotTerms, node: Node) -> Term | None:
     exponent = walk.uniform(node.inputs[1])
     return (
         _root(exponent < 0)(walk, node)
@@ -381,7 +249,7 @@ def _pow(walk: _Walk, node: Node) -> Term | None:
     )
 
 
-def _log(walk: _Walk, node: Node) -> Term | None:
+def _log(walk: SlotTerms, node: Node) -> Term | None:
     total = walk.total(node.inputs[0])
     if (
         total is None
@@ -393,21 +261,7 @@ def _log(walk: _Walk, node: Node) -> Term | None:
     return replace(total, logarithm=True)
 
 
-def _dot_general(walk: _Walk, node: Node) -> None:
-    """Softmax weights, summed over their own axes."""
-    contracted, _ = node.params["dimension_numbers"]
-    for first, slot, axes in zip((True, False), node.inputs, contracted):
-        weights = walk.found.get(walk.origin(slot).id)
-        if (
-            isinstance(weights, Softmax)
-            and not weights.logarithm
-            and sorted(weights.axes) == sorted(axes)
-        ):
-            walk.record(node, WeightedAverage(weights_first=first))
-            return
-
-
-DESCRIBE: dict[str, Callable[[_Walk, Node], Any]] = {
+DESCRIBE: dict[str, Callable[[SlotTerms, Node], Any]] = {
     **dict.fromkeys(IDENTITIES, _same),
     "convert_element_type": _convert,
     "reduce_sum": _reduce_sum,
@@ -426,5 +280,5 @@ DESCRIBE: dict[str, Callable[[_Walk, Node], Any]] = {
     "rsqrt": _root(inverse=True),
     "pow": _pow,
     "log": _log,
-    "dot_general": _dot_general,
+    "dot_general": average,
 }

@@ -97,7 +97,7 @@ class AuditDesk:
     # -- the audit -----------------------------------------------------------------------------------------------------
 
     def _audit(self, order: dict[str, Any]) -> None:
-        from ftheta.auditing.rules import sort_findings
+        from ftheta.auditing.judging import sort_findings
         from ftheta.auditing.subjects import Recipe
         from ftheta.auditing.whole import audit
 

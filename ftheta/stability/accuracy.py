@@ -19,20 +19,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ftheta.certify.input_regions import read_numbers
 from ftheta.certify.margins import Problem
 from ftheta.certify.perturbations import attack, confirm, read_problem
 from ftheta.logic.chart import Axis, Curves, Series
-from ftheta.logic.errors import UsageError
 from ftheta.processes import interrupts
 from ftheta.processes.budgets import parse_seconds
 from ftheta.shapes import Float, Int
 
 from .attacking import RadiusAttack
 from .certifying import Certifier
+from .rows_and_radii import choose_radii, read_radii, read_rows
 
 Array = np.ndarray
-LEVELS = 8  # radii, where none are given
 AT_ONCE = 64  # rows attacked at a time
 ATTACKING = 0.35  # of the budget
 DOMAINS = (128, 1024, 8192)  # of branch and bound for one radius of a row, from round to round; ...
@@ -152,9 +150,9 @@ def robustness(
     begun = process_time()
     if hasattr(net, "with_data") and hasattr(data, "x") and getattr(data, "y", None) is not None:
         data = net.with_data(data).data  # rows of its input shape, labels that fit its outputs
-    x, y = _read_rows(data)
+    x, y = read_rows(data)
     problem, _ = read_problem(net, x, y, clip, norm)
-    asked = None if eps is None else _read_radii(eps)
+    asked = None if eps is None else read_radii(eps)
     threads = os.cpu_count() or 1 if threads is None else threads
     study = _Study(net, problem, clip, begun, seconds, threads, seed)
     finished = interrupted = False
@@ -164,7 +162,7 @@ def robustness(
     except KeyboardInterrupt:
         interrupts.heed()
         if not len(study.eps):
-            study.lay_out(_choose_radii(study.distance) if asked is None else asked)
+            study.lay_out(choose_radii(study.distance) if asked is None else asked)
         interrupted = True
     return study.report(finished, interrupted)
 
@@ -212,11 +210,11 @@ class _Study:
         rows = np.flatnonzero(self.is_right)
         if not self.certifier.is_chain:
             self._seek_nearest(rows, until)
-            return _choose_radii(self.distance) if eps is None else eps
+            return choose_radii(self.distance) if eps is None else eps
         if eps is None:
             chosen = rows[:: max(1, -(-len(rows) // AT_ONCE))]
             self._seek_nearest(chosen, until)
-            eps = _choose_radii(self.distance)
+            eps = choose_radii(self.distance)
         self._attack_radii(rows, eps, until)
         return eps
 
@@ -370,42 +368,3 @@ class _Study:
 def _in_chunks(rows: Array, size: int) -> Iterator[Array]:
     for begin in range(0, len(rows), size):
         yield rows[begin : begin + size]
-
-
-# ---- what is asked ---------------------------------------------------------------------------------------------------
-
-
-def _read_rows(data: Any) -> tuple[Array, Array]:
-    """Rows and their classes."""
-    given = (data.x, data.y) if hasattr(data, "x") and hasattr(data, "y") else data
-    if not isinstance(given, (tuple, list)) or len(given) != 2 or given[1] is None:
-        raise UsageError(
-            "Accuracy needs labels.",
-            got="rows without labels" if hasattr(data, "x") else type(data).__name__,
-            remedy="give a Dataset with classes, or a pair (x, y)",
-        )
-    x = read_numbers(given[0], "the rows")
-    y = read_numbers(given[1], "the labels").reshape(-1)
-    if len(x) != len(y) or not len(x):
-        raise UsageError(
-            "There is one label for each row.", got=f"{len(x)} rows and {len(y)} labels"
-        )
-    if np.any(y != np.round(y)):
-        raise UsageError("Labels are classes 0, 1, …", got=f"a label of {y[y != np.round(y)][0]:g}")
-    return x, y.astype(int)
-
-
-def _read_radii(eps: ArrayLike) -> Array:
-    radii = np.unique(read_numbers(eps, "eps").ravel())
-    if not len(radii) or not np.isfinite(radii).all() or radii[0] < 0:
-        raise UsageError("The radii are finite numbers ≥ 0.", got=eps)
-    return radii
-
-
-def _choose_radii(distance: Array) -> Array:
-    """Round numbers around the distances met, from few rows flipped to most."""
-    met = distance[np.isfinite(distance) & (distance > 0)]
-    if not len(met):
-        return np.geomspace(1e-3, 1.0, LEVELS)
-    low, high = np.quantile(met, [0.1, 0.9])
-    return np.array([float(f"{value:.2g}") for value in np.geomspace(low / 2, high, LEVELS)])

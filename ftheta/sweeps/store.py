@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -25,12 +24,13 @@ import numpy as np
 from ftheta.logic.errors import SubjectError, UsageError
 
 from .arrays import pack_array, unpack_array
+from .columns import Columns, quote_name
 from .grid import Cell
+from .stored_values import read, to_stored_value
 
 FORMAT = 1
 APPLICATION = 0x66746874  # "ftht", so that another SQLite file is not taken for ours
 PATIENCE = 60.0  # seconds to wait for another writer
-INDEXED = 16  # settings with an index of their own
 BESIDES = ("_key", "_failed", "_error", "_seconds", "_attempts", "_at")
 
 SCHEMA = """
@@ -205,7 +205,7 @@ class Store:
                 f"CREATE INDEX IF NOT EXISTS failed_{number} ON cells_{number} (_key) WHERE _failed"
             )
             study = Study(self, number)
-            if clash := study._columns(
+            if clash := study._columns.add(
                 {setting: rank for rank, setting in enumerate(settings)}, result=False
             ):
                 raise UsageError("A setting has the name of a result.", where=self.told, got=clash)
@@ -273,7 +273,7 @@ class Study:
         self.number = number
         self._db = store._db
         self._table = f"cells_{number}"
-        self._known: dict[str, tuple[str, bool, int]] = {}  # of columns, by name in lower case
+        self._columns = Columns(self._db, number)
 
     def are_finished(self, keys: Iterable[bytes]) -> Iterator[bool]:
         """For each key, whether its cell is in the store."""
@@ -308,14 +308,14 @@ class Study:
                 for key, cell, outcome in outcomes:
                     self._insert(key, cell, outcome)
         except BaseException:
-            self._known.clear()  # columns may have gone with the transaction
+            self._columns.forget()  # columns may have gone with the transaction
             raise
 
     def _insert(self, key: bytes, cell: Cell, outcome: Outcome) -> None:
         result = outcome.result or {}
         error = outcome.error
         arrays = {name: value for name, value in result.items() if isinstance(value, np.ndarray)}
-        if clash := self._columns(
+        if clash := self._columns.add(
             {n: rank for rank, n in enumerate(result) if n not in arrays}, result=True
         ):
             result = {}
@@ -339,43 +339,6 @@ class Study:
             self._db.executemany("INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?)", rows)
         self._db.execute("DELETE FROM claims WHERE study = ? AND key = ?", (self.number, key))
 
-    def _columns(self, ranks: Mapping[str, int], result: bool) -> str | None:
-        """Make sure of these columns, or say which name cannot be one."""
-        for name, rank in ranks.items():
-            known = self._known.get(name.lower())
-            if known is not None and known[0] == name and known[1] == result and known[2] <= rank:
-                continue
-            row = (self.number, name)
-            found = self._db.execute(
-                "SELECT name, result, rank FROM columns WHERE study = ? AND name = ?", row
-            ).fetchone()
-            if found is None:
-                self._add(name, rank, result)
-            elif (found[0], bool(found[1])) != (name, result):
-                mine, other = ("result" if kind else "setting" for kind in (result, found[1]))
-                return f"The {mine} {name!r} has the name of a {other} ({found[0]!r}); give it another."
-            elif (
-                found[2] > rank
-            ):  # the order of columns is that of the earliest place, whoever comes first
-                self._db.execute(
-                    "UPDATE columns SET rank = ? WHERE study = ? AND name = ?", (rank, *row)
-                )
-            self._known[name.lower()] = (
-                name,
-                result,
-                rank if found is None else min(rank, found[2]),
-            )
-        return None
-
-    def _add(self, name: str, rank: int, result: bool) -> None:
-        self._db.execute(
-            "INSERT INTO columns VALUES (?, ?, ?, ?)", (self.number, name, result, rank)
-        )
-        self._db.execute(f"ALTER TABLE {self._table} ADD COLUMN {quote_name(name)}")
-        if not result and rank < INDEXED:
-            index = quote_name(f"{name}_{self.number}")
-            self._db.execute(f"CREATE INDEX {index} ON {self._table} ({quote_name(name)})")
-
     def counts(self) -> Counts:
         with self.store.translate_errors():
             done = self._db.execute(f"SELECT count(*) FROM {self._table}").fetchone()[0]
@@ -387,11 +350,7 @@ class Study:
     def columns(self) -> tuple[list[str], list[str]]:
         """Names of settings and of results."""
         with self.store.translate_errors():
-            ask = "SELECT name FROM columns WHERE study = ? AND result = ? ORDER BY rank, name"
-            settings, results = (
-                [row[0] for row in self._db.execute(ask, (self.number, kind))] for kind in (0, 1)
-            )
-        return settings, results
+            return self._columns.names()
 
     def rows(self, where: Mapping[str, Any] | None = None) -> Iterator[Row]:
         """Finished cells with these values of settings (and `seed`)."""
@@ -417,25 +376,3 @@ class Study:
             return {
                 key: unpack_array(data) for key, data in self._db.execute(ask, (self.number, name))
             }
-
-
-def quote_name(name: str) -> str:
-    """A name as an identifier of SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def to_stored_value(value: Any) -> Any:
-    """Numbers and words as they are, NaN as nothing (SQLite has none), everything else as JSON in bytes."""
-    if isinstance(value, float):
-        return None if isnan(value) else value
-    if isinstance(value, (bool, tuple, list)) or (isinstance(value, int) and abs(value) >= 1 << 63):
-        return json.dumps(value).encode()
-    return value
-
-
-def read(value: Any) -> Any:
-    """The value that `to_stored_value` wrote; NaN comes back as None."""
-    if not isinstance(value, bytes):
-        return value
-    found = json.loads(value)
-    return tuple(found) if isinstance(found, list) else found

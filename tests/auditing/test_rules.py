@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from ftheta.auditing.facts import FACTS
+from ftheta.auditing.judging import judge, sort_findings
 from ftheta.auditing.part import RADII_TABLE
 from ftheta.auditing.plan import SECTIONS
-from ftheta.auditing.rules import RULES, Rule, judge, sort_findings
+from ftheta.auditing.rules import RULES, Rule
 from ftheta.auditing.thresholds import (
     QUANTITIES,
     exit_code_of,

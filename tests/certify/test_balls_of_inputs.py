@@ -13,13 +13,14 @@ from scipy.optimize import linprog, minimize
 
 import ftheta as ft
 from ftheta.certify.ball_parts import FloatBall
+from ftheta.certify.judging import Judge
 from ftheta.certify.neurons.search import search_neurons
 from ftheta.certify.programs.judging import EnclosingJudge
 from ftheta.certify.programs.network import TracedNetwork
 from ftheta.certify.programs.ranges import RangeSearch
 from ftheta.certify.properties import Robust
 from ftheta.certify.questions import Box, Case, Question, RationalBall, Row
-from ftheta.certify.verification import Judge, decide
+from ftheta.certify.verification import decide
 from ftheta.logic.errors import UsageError
 from ftheta.relu.exact import exact
 from ftheta.relu.nearest_points import find_nearest_point

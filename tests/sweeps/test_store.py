@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from ftheta.logic import SubjectError, UsageError
 from ftheta.sweeps import Grid, Store, Table
-from ftheta.sweeps.store import Outcome, read, to_stored_value
+from ftheta.sweeps.store import Outcome
+from ftheta.sweeps.stored_values import read, to_stored_value
 
 GRID = Grid({"a": [1, 2, 3], "b": ["x", (1, 2), None]}, 2)
 

@@ -10,8 +10,8 @@ from ftheta.spectra.ranks import effective_rank
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 from .inputs import affordable, name_other_kind, some_rows
 
 ROWS = 12

@@ -9,8 +9,8 @@ from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Heatmap, S
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 from .evaluation import Evaluation, evaluate_data, flatten, refuse_infinite
 from .inputs import name_other_kind
 from .pictures import draw_rows

@@ -9,8 +9,8 @@ from ftheta.risks.baselines import Fitted, Labelled, nearest_labels, predict_lin
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import evaluate_classes, evaluate_data, flatten
 from .inputs import classes_of
 from .regression import ASSUMED, evaluate_regression, judge_against_baselines, refuse_reconstruction

@@ -15,8 +15,8 @@ from ftheta.estimates.calibration import (
 from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, Series
 from ftheta.subjects import Network
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import evaluate_classes
 
 CONFIDENCE = 0.95

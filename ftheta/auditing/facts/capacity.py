@@ -12,8 +12,8 @@ from ftheta.spectra.ranks import effective_rank as rank_of
 from ftheta.stability.simplification import simplify
 from ftheta.subjects import Network
 
+from ..judging import judge
 from ..part import Part, no_better
-from ..rules import judge
 from .inputs import affordable, ensure_real_inputs, piecewise_affine, some_rows
 from .signals import is_activation, name_parameters
 

@@ -9,8 +9,8 @@ from ftheta.graph import Graph, Node, trace, values
 from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Heatmap, Series, Table
 from ftheta.subjects import Network
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 from .inputs import name_other_kind
 
 DERIVATIVE = 0.1  # |Σw| ÷ Σ|w|, up to which a filter is a derivative

@@ -7,8 +7,8 @@ from ftheta.logic import Axis, Bars, Chart, Enclosure, Fact, SubjectError, Table
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import flatten
 from .inputs import classes_of, describe_rows
 

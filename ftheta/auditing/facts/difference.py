@@ -12,8 +12,8 @@ from ftheta.pieces.slices import slice_of
 from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
+from ..judging import judge, percent
 from ..part import Part, no_better
-from ..rules import judge, percent
 from .inputs import choose_rows, classes_of, describe_rows, outputs_at, piecewise_affine, some_rows
 
 ROWS = 4096

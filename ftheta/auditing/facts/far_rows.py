@@ -7,8 +7,8 @@ from ftheta.risks.baselines import nearest_distances
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import flatten
 from .inputs import describe_rows
 from .pictures import draw_rows

@@ -9,8 +9,8 @@ from ftheta.risks.bounds.unseen import clopper_pearson
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import Evaluation, evaluate_classes, flatten
 from .pictures import draw_rows
 

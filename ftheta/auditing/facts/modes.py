@@ -5,8 +5,8 @@ import numpy as np
 from ftheta.logic import Enclosure, Fact
 from ftheta.subjects import Network
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 
 SHOWN = 3  # layers that are named
 

@@ -9,9 +9,9 @@ from ftheta.estimates.concentration import hoeffding_radius
 from ftheta.logic import Axis, Bars, Basis, Enclosure, Fact, SubjectError, Table
 from ftheta.subjects import Dataset, Network
 
+from ..judging import judge, percent
 from ..network_errors import raised_by_network
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import Evaluation, evaluate_data
 from .pictures import draw_rows
 from .regression import judge_regression

@@ -7,8 +7,8 @@ from ftheta.logic import Enclosure, Fact, SubjectError
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 from .evaluation import evaluate_data
 from .inputs import BATCH
 

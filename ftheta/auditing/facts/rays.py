@@ -9,8 +9,8 @@ from ftheta.pieces import Segment, pieces
 from ftheta.relu import ReluNetwork
 from ftheta.subjects import Network
 
+from ..judging import judge, percent
 from ..part import Part, no_better
-from ..rules import judge, percent
 from .inputs import affordable, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 RAYS = 8

@@ -13,8 +13,8 @@ from ftheta.logic import AuditFinding, Axis, Basis, Curves, Enclosure, Fact, Ser
 from ftheta.subjects import Network
 from ftheta.subjects.inputs import takes_tokens
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 from .inputs import affordable, name_other_kind, some_rows
 
 ROWS = 8

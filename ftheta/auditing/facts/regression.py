@@ -22,8 +22,8 @@ from ftheta.logic import (
 from ftheta.risks.baselines import Fitted, nearest_targets, regress_linearly
 from ftheta.subjects import Network
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .evaluation import Evaluation, evaluate_data, flatten, refuse_infinite
 from .inputs import describe_misfit, name_other_kind
 from .pictures import draw_rows

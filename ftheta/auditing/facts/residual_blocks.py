@@ -13,8 +13,8 @@ from ftheta.graph.compiling import call_compiled
 from ftheta.logic import AuditFinding, Axis, Curves, Enclosure, Fact, Series, SubjectError, Table
 from ftheta.subjects import Network
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .inputs import affordable, ensure_real_inputs, name_other_kind, some_rows
 
 ROWS = 32

@@ -23,8 +23,9 @@ from ftheta.stability.certifying import Certifier
 from ftheta.stability.radii import certified_radius
 from ftheta.subjects import Network
 
+from ..judging import judge, weigh_without_data
 from ..part import NOT_COMPUTED, RADII_TABLE, Part
-from ..rules import INVISIBLE, SMALL, judge, weigh_without_data
+from ..rules import INVISIBLE, SMALL
 from .inputs import (
     affordable,
     choose_rows,

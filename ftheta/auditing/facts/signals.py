@@ -27,8 +27,8 @@ from ftheta.spectra.loss_constants import signals
 from ftheta.spectra.objective import natural_objective
 from ftheta.subjects import Network
 
+from ..judging import judge, percent, weigh_without_data
 from ..part import Part
-from ..rules import judge, percent, weigh_without_data
 from .counting import name_of_array
 from .inputs import BATCH, affordable, describe_rows, some_rows
 from .large import is_large, loss_gradients

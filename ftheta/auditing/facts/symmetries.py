@@ -27,8 +27,8 @@ from ftheta.relu.symmetry.copies import measure_norms
 from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS, describes_this_function
 
+from ..judging import judge, percent
 from ..part import Part
-from ..rules import judge, percent
 from .inputs import affordable, ensure_real_inputs, outputs_at, some_rows
 from .large import is_large
 

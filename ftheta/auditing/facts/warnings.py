@@ -10,8 +10,8 @@ from ftheta.logic import AuditFinding, Enclosure, Fact, SubjectError
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.files import with_notes
 
+from ..judging import judge
 from ..part import Part
-from ..rules import judge
 from .evaluation import evaluate_data
 
 MOST_CLASSES = 1000  # that are renamed

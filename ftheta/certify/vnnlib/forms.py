@@ -15,6 +15,7 @@ from ..allocating import paused_collection
 from ..formulas import And, Formula, Not, Or, push_negations
 from ..questions import Row
 from .expressions import MINUS_ONE, ONE, ZERO, Linear, add, row_below_zero
+from .operands import changes_sign, common_type, divide
 from .syntax import CLOSE, COMPARISON, OPEN, WORD, Source, is_number, parse_number, shorten
 
 CONNECTIVES = frozenset(("and", "or", "not", "assert"))
@@ -279,13 +280,13 @@ class FormReader:
         if not operands or (head == "/" and len(operands) < 2):
             expected = "at least two operands" if head == "/" else "at least one operand"
             raise self.wrong_arity(head, len(operands), expected, position)
-        element_type, is_decimal = self.common_type(operands, position)
-        if self.computed_at is None and (len(operands) > 1 and not _changes_sign(head, operands)):
+        element_type, is_decimal = common_type(self.source, operands, position)
+        if self.computed_at is None and (len(operands) > 1 and not changes_sign(head, operands)):
             self.computed_at = position
         if head == "*":
             result = self.product(operands, position)
         elif head == "/":
-            result = self.quotient(operands, position)
+            result = divide(self.source, operands, position)
         elif head == "-" and len(operands) == 1:
             result = operands[0].scale(MINUS_ONE)
         elif head == "-":
@@ -310,49 +311,16 @@ class FormReader:
             self.multiplied_at = position
         return self.dialect.multiply(varying, position).scale(constant)
 
-    def quotient(self, operands: Sequence[Linear], position: int) -> Linear:
-        result = operands[0]
-        for divisor in operands[1:]:
-            if divisor.terms or not divisor.constant:
-                raise self.source.error(
-                    position,
-                    "Only division by a constant that is not 0 is linear.",
-                    got="division by a variable" if divisor.terms else "division by 0",
-                )
-            result = result.scale(1 / divisor.constant)
-        return result
-
     def compare(self, operator: str, operands: Sequence[Linear], position: int) -> Formula:
         if len(operands) != 2:
             raise self.wrong_arity(operator, len(operands), "exactly two operands", position)
-        self.common_type(operands, position)
+        common_type(self.source, operands, position)
         left, right = operands
         below = add([left, right.scale(MINUS_ONE)])
         strict = operator in STRICT
         return _join(
             operator, row_below_zero(below, strict), row_below_zero(below.scale(MINUS_ONE), strict)
         )
-
-    def common_type(self, operands: Sequence[Linear], position: int) -> tuple[str, bool]:
-        """The type of what is combined, and whether decimals are part of it."""
-        is_decimal = any(operand.is_decimal for operand in operands)
-        types = {operand.element_type for operand in operands if operand.element_type}
-        if len(types) > 1:
-            raise self.source.error(
-                position,
-                "Numbers of different types are combined.",
-                got=" and ".join(sorted(types)),
-                remedy="VNN-LIB converts no types: declare the tensors with one",
-            )
-        element_type = types.pop() if types else ""
-        if is_decimal and "int" in element_type:
-            raise self.source.error(
-                position,
-                "A decimal is combined with integers.",
-                got=f"variables of type {element_type}",
-                remedy="write the constant without a point",
-            )
-        return element_type, is_decimal
 
     # -- errors -------------------------------------------------------------------------------------------------------
 
@@ -394,16 +362,6 @@ class FormReader:
             got=shorten(head) if head else "a parenthesis without an operator",
             remedy=suggest(head, known, f"use one of {' '.join(known)}"),
         )
-
-
-def _changes_sign(head: str, operands: Sequence[Linear]) -> bool:
-    """Whether this is a product by 1 or −1, which is exact in any type."""
-    constants = [operand.constant for operand in operands if not operand.terms]
-    return (
-        head == "*"
-        and len(constants) == len(operands) - 1
-        and all(abs(constant) == 1 for constant in constants)
-    )
 
 
 def _join(operator: str, below: Row, above: Row) -> Formula:

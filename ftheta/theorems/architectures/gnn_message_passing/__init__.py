@@ -1,7 +1,7 @@
 """Networks on graphs: they cannot see more than colours, antisymmetric messages conserve, and meshes adapt."""
 
 from functools import partial
-from math import cos, pi, sin, sqrt
+from math import sqrt
 from typing import Annotated
 
 import numpy as np
@@ -20,7 +20,6 @@ from ftheta.logic import (
     Finding,
     Identity,
     Knob,
-    Regions,
     Series,
     Table,
     Witness,
@@ -29,6 +28,7 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Dataset
 
+from .charts import _draw_nodes, draw_graph, draw_mesh
 from .graph import (
     Graph,
     WholeNetwork,
@@ -52,7 +52,6 @@ from .moving_mesh import (
 
 GRAPHS = ("C₆ and two triangles", "random", "path", "grid", "one way")
 ZERO = Enclosure.exact(0)
-SHOWN = 60  # nodes drawn
 LAYERS = 6  # of the random networks, at most
 FINE = (32, 64, 128, 256, 512)
 
@@ -152,7 +151,7 @@ def gnn_message_passing(
     title = "C₆ and two triangles: one colour" if is_pair else "colours of the nodes"
     return Evidence(
         (*_symmetry_claims(graph, rng, networks), *_momentum_claims(graph, rng, networks)),
-        (_draw_graph(graph, title, (6, 3, 3) if is_pair else ()),),
+        (draw_graph(graph, title, (6, 3, 3) if is_pair else ()),),
         {"colours": Enclosure.exact(colours[-1]), "triangles": Enclosure.exact(graph.triangles)},
         (Table("refinement of the colours", ("round", "colours"), tuple(enumerate(colours))),),
         summary=f"{len(graph)} nodes have {colours[-1]} colour{'s' * (colours[-1] > 1)} "
@@ -362,63 +361,4 @@ def _mesh(
         "error of moved cells": after,
         "gain": before / after,
     }
-    return claims, (_draw_mesh(u, meshes[-1]), _draw_nodes(meshes)), numbers
-
-
-def _draw_mesh(u: InteriorLayer, x: np.ndarray) -> Curves:
-    fine = np.linspace(0, 1, 400)
-    equal = np.linspace(0, 1, len(x))
-    low = np.full(len(x), -1.25)
-    series = (
-        Series("u", fine, u(fine), "reference"),
-        Series("interpolant on the moved mesh", x, u(x)),
-        Series("moved nodes", x, low, mark="points"),
-        Series("equal cells", equal, low - 0.15, "other", mark="points"),
-    )
-    return Curves("adapted mesh", Axis("x"), Axis("u"), series)
-
-
-def _draw_nodes(meshes: np.ndarray) -> Curves:
-    k = np.arange(len(meshes))
-    series = tuple(Series(f"node {i}", k + 1, meshes[:, i]) for i in range(1, meshes.shape[1] - 1))
-    return Curves(
-        "nodes moved by messages from their neighbours", Axis("round", "log"), Axis("x"), series
-    )
-
-
-# ---- figures --------------------------------------------------------------------------------------------------------
-
-
-def _draw_graph(graph: Graph, title: str, parts: tuple[int, ...] = ()) -> Regions:
-    """The nodes as discs in the colours of Weisfeiler and Leman, on one circle per part; edges between them."""
-    shown = min(len(graph), SHOWN)
-    sizes = parts if sum(parts) == shown else (shown,)
-    places: list[tuple[float, float]] = []
-    right = 0.0
-    for size in sizes:
-        r = max(0.6, size / max(sizes))
-        places += [
-            (right + r + r * sin(2 * pi * k / size), r * cos(2 * pi * k / size))
-            for k in range(size)
-        ]
-        right += 2 * r + 0.3
-    radius = min(0.12, 2.2 / max(shown, 1))
-    disc = [(radius * cos(2 * pi * k / 24), radius * sin(2 * pi * k / 24)) for k in range(24)]
-    polygons = tuple(tuple((a + x, b + y) for x, y in disc) for a, b in places)
-    pairs = [(i, j) for i, j in np.argwhere(graph.edges[:shown, :shown] != 0).tolist() if i < j]
-    lines = tuple(_between(places[i], places[j], radius) for i, j in pairs)
-    colours = weisfeiler_leman(graph)[-1][:shown]
-    kinds, numbers = np.unique(colours, return_inverse=True)
-    names = tuple(f"colour {k}" for k in range(len(kinds)))
-    return Regions(
-        title, Axis(""), Axis(""), polygons, numbers.astype(float), "colour", lines, names
-    )
-
-
-def _between(
-    a: tuple[float, float], b: tuple[float, float], gap: float
-) -> tuple[tuple[float, float], ...]:
-    dx = b[0] - a[0]
-    dy = b[1] - a[1]
-    t = gap / max(sqrt(dx * dx + dy * dy), 1e-12)
-    return (a[0] + t * dx, a[1] + t * dy), (b[0] - t * dx, b[1] - t * dy)
+    return claims, (draw_mesh(u, meshes[-1]), _draw_nodes(meshes)), numbers

@@ -1,7 +1,6 @@
 """Penalties on Jacobians and spectral norms, noise on the input, and what they do to the test loss."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import partial
 from itertools import product
 from typing import Annotated
@@ -32,7 +31,6 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.networks.description import Dense, Description, random_mlp
-from ftheta.risks.averages import fractions, noise_loss_by_signs
 from ftheta.risks.outputs import outputs_of
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.inputs import real_inputs
@@ -64,6 +62,7 @@ from .input_noise import (
     measure_remainders,
 )
 from .stacks import DEPTH, WIDTH, stack_layers
+from .worked_example import errors_of_example, example_numbers
 
 ZERO = Enclosure.exact(0)
 LISTED = 10  # outputs up to which all signs are listed
@@ -352,40 +351,11 @@ def _claim_expansion(f: Function, X: np.ndarray, Y: np.ndarray) -> Claim:
 
 # ---- worked examples ------------------------------------------------------------------------------------------------
 
-LINEAR_MAP = fractions(np.array([[1, 2], [0, -1], [3, 1]]))
-ADDED = 6  # for x² at x = 1, y = 0: E(1 + sε)⁴ = 1 + 6s² + 3s⁴
-SLOPE = 2
-BEND = 2
-SPREAD = Fraction(1, 10)
-
-
-def _noise_loss_of_example() -> Fraction:
-    r"""$\mathbb E(y-\tilde xw)^2$ for the row $(1,2)$, $w=(1,1)$, $y=0$ and noise of spread $\frac1{10}$."""
-    X = fractions(np.array([[1, 2]]))
-    w = fractions(np.array([1, 1]))
-    y = fractions(np.array([0]))
-    return noise_loss_by_signs(X, y, w, SPREAD)
-
-
-def _example_numbers() -> dict[str, Enclosure]:
-    numbers = {
-        "penalty of the linear map": (LINEAR_MAP**2).sum(),
-        "noise loss of the example": _noise_loss_of_example(),
-        "x² at 1: what s² multiplies": ADDED,
-        "its slope squared": SLOPE**2,
-    }
-    return {name: Enclosure.exact(value) for name, value in numbers.items()}
-
 
 def _examples(layers: np.ndarray) -> Examples:
     """In fractions: a linear map and all its signs, a row with noise, x² where curvature counts. In float64: a stack of
     random layers with skip connections, and the order of the remainder for a small tanh network."""
-    probed = sum(
-        ((np.array(v) @ LINEAR_MAP) ** 2).sum() for v in product((1, -1), repeat=3)
-    ) / Fraction(8)
-    off_probes = probed - (LINEAR_MAP**2).sum()
-    off_noise = _noise_loss_of_example() - 9 - SPREAD**2 * 2
-    off_square = ADDED - SLOPE**2 - BEND
+    off_probes, off_noise, off_square = errors_of_example()
     stacks = stack_layers(layers)
     net = random_mlp(np.random.default_rng(0), (2, 6, 1), "tanh", bias=0.3)
     point = np.array([0.3, -0.2])
@@ -416,6 +386,4 @@ def _examples(layers: np.ndarray) -> Examples:
         ),
         AtMost("∏(1 − ‖M_ℓ‖) ≤ σ_min(∏(I + M_ℓ))", floor, kept),
     )
-    return Examples(
-        claims, (draw_remainders(left), draw_stacks(stacks)), numbers=_example_numbers()
-    )
+    return Examples(claims, (draw_remainders(left), draw_stacks(stacks)), numbers=example_numbers())

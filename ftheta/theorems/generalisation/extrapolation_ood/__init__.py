@@ -1,7 +1,6 @@
 """Beyond the data: ReLU networks go on as straight lines, bounded ones as constants."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from math import inf
@@ -16,7 +15,6 @@ from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import (
     AtMost,
     Basis,
-    Chart,
     Claim,
     Enclosure,
     Evidence,
@@ -25,7 +23,6 @@ from ftheta.logic import (
     Identity,
     Knob,
     Status,
-    Table,
     Witness,
     hypothesis,
     theorem,
@@ -41,9 +38,9 @@ from ftheta.subjects.layers import describes_this_function
 from ftheta.training import fit
 
 from .charts import draw_densities, draw_line, draw_rays, tabulate_errors
-from .hull import membership
 from .importance import GaussianShift, reweight
 from .limits import find_limit, is_bounded
+from .parts import Numbers, Part
 from .rays import (
     Asymptote,
     Ray,
@@ -55,6 +52,7 @@ from .rays import (
     make_evaluator,
     second_difference,
 )
+from .rows_in_hull import test_hull
 from .targets import TARGETS, measure_miss
 
 KINDS = ("parabola", "sine", "four points", "random")
@@ -62,10 +60,8 @@ HIDDEN = ("relu", "tanh", "arctan", "square")
 ZERO = Enclosure.exact(0)
 ONE = Enclosure.exact(1)
 LARGEST = 20_000  # weights for which rationals are quick
-HULL_ENTRIES = 400_000
 TIMES = (1.0, 3.0, 10.0, 30.0, 100.0)
 FAR = 1e3
-Numbers = dict[str, Enclosure | float]
 
 
 def train_network(
@@ -159,7 +155,7 @@ def extrapolation_ood(
     \langle u,x_i\rangle$."""
     data = given.data if isinstance(given, Network) else given
     shift = GaussianShift(move, spread)
-    parts: list[_Part] = []
+    parts: list[Part] = []
     loss = None
     if isinstance(given, Network):
         values = make_evaluator(partial(given.apply, given.params), given.input_shape)
@@ -170,7 +166,7 @@ def extrapolation_ood(
     if loss is not None:
         parts.append(_weigh_loss(loss, shift, rng, draws))
     if data is not None:
-        parts.append(_test_hull(data.x, rng, rows))
+        parts.append(test_hull(data.x, rng, rows))
     numbers: Numbers = {}
     for part in parts:
         numbers |= part.numbers
@@ -182,17 +178,6 @@ def extrapolation_ood(
         summary="; ".join(part.summary for part in parts if part.summary) or given.name,
         examples=partial(_examples, shift, draws, sample),
     )
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What one of the three statements says of the subject."""
-
-    claims: tuple[Claim, ...] = ()
-    numbers: Numbers = field(default_factory=dict)
-    charts: tuple[Chart, ...] = ()
-    tables: tuple[Table, ...] = ()
-    summary: str = ""
 
 
 def _layers_of(net: Network) -> Description | None:
@@ -209,7 +194,7 @@ def _target_of(net: Network) -> str:
 # ---- on rays ---------------------------------------------------------------------------------------------------------
 
 
-def _follow_rays(net: Network, values: Values, rays: Sequence[Ray]) -> _Part:
+def _follow_rays(net: Network, values: Values, rays: Sequence[Ray]) -> Part:
     """The network far out on every ray: affine, constant, or (in a forced run) neither."""
     form = normal_form(net)
     layers = _layers_of(net)
@@ -231,7 +216,7 @@ def _follow_rays(net: Network, values: Values, rays: Sequence[Ray]) -> _Part:
         if net.example.size == 1
         else draw_rays(rays, values, found)
     )
-    return _Part(tuple(claims), numbers, (chart,), summary=summary)
+    return Part(tuple(claims), numbers, (chart,), summary=summary)
 
 
 def _follow_affine(
@@ -370,11 +355,11 @@ def _weigh_loss(
     shift: GaussianShift,
     rng: np.random.Generator,
     draws: int,
-) -> _Part:
+) -> Part:
     r"""$\mathbb E_q\ell=\mathbb E_p[w\ell]$ for the loss of the network, and its error on four kinds of test inputs."""
     table = tabulate_errors(loss)
     if not shift.is_measurable(draws):
-        return _Part(tables=(table,))
+        return Part(tables=(table,))
     test = shift.test_mean(loss)
     numbers: Numbers = {
         "test risk": test,
@@ -384,7 +369,7 @@ def _weigh_loss(
     claim = Identity(
         "weighted training risk of the network = its test risk", weighted, Enclosure.equal(test)
     )
-    return _Part((claim,), numbers, tables=(table,))
+    return Part((claim,), numbers, tables=(table,))
 
 
 def _examples(shift: GaussianShift, draws: int, sample: np.ndarray | None) -> Examples:
@@ -407,39 +392,3 @@ def _examples(shift: GaussianShift, draws: int, sample: np.ndarray | None) -> Ex
         "rows that the weighted ones are worth": draws / second,
     }
     return Examples(tuple(claims), (draw_densities(shift),), numbers=numbers)
-
-
-# ---- the hull of the rows --------------------------------------------------------------------------------------------
-
-
-def _test_hull(x: np.ndarray, rng: np.random.Generator, many: int) -> _Part:
-    """Some rows against the hull of the others, each with its certificate evaluated again."""
-    flat = x.reshape(len(x), -1).astype(np.float64)
-    kept = flat[rng.permutation(len(flat))[: max(HULL_ENTRIES // flat.shape[1], 2)]]
-    if len(kept) < 3 or many == 0:
-        return _Part()
-    tested = range(min(many, len(kept)))
-    others = [np.delete(kept, k, axis=0) for k in tested]
-    found = [membership(others[k], kept[k]) for k in tested]
-    residuals = [found[k].residual(others[k], kept[k]) for k in tested if found[k].kind == "inside"]
-    gaps = [m.gap for m in found if m.kind == "outside"]
-    claims: list[Claim] = []
-    if residuals:
-        what = f"|Σ λᵢxᵢ − q| for the {len(residuals)} rows inside, λ ≥ 0 of sum 1"
-        claims.append(Identity(what, Enclosure.exact(max(residuals)), ZERO))
-    if gaps:
-        what = f"0 ≤ ⟨w, q⟩ − max ⟨w, xᵢ⟩ for the {len(gaps)} rows outside"
-        claims.append(AtMost(what, ZERO, Enclosure.exact(min(gaps))))
-    numbers: Numbers = {
-        "rows inside the hull of the others": Enclosure.measured(
-            len(residuals), samples=len(tested)
-        ),
-        "rows outside the hull of the others": Enclosure.measured(len(gaps), samples=len(tested)),
-    }
-    table = Table(
-        f"rows against the hull of {len(kept) - 1:,} others",
-        ("row", "where", "distance from the hull ≥", "rows combined"),
-        tuple((k, m.kind, m.distance, len(m.rows)) for k, m in enumerate(found)),
-    )
-    summary = f"{len(residuals)} rows in the hull of the others, {len(gaps)} outside"
-    return _Part(tuple(claims), numbers, tables=(table,), summary=summary)

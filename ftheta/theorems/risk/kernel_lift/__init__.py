@@ -25,19 +25,14 @@ from ftheta.kernels.reproducing import (
 )
 from ftheta.logic import (
     AtMost,
-    Axis,
     Basis,
     Claim,
-    Curves,
     Enclosure,
     Evidence,
     Examples,
     Finding,
-    Heatmap,
     Identity,
     Knob,
-    Points,
-    Series,
     SubjectError,
     Table,
     hypothesis,
@@ -50,8 +45,9 @@ from ftheta.subjects import Dataset, Network
 from ftheta.theorems.readouts import claim_affine_readout
 from ftheta.training.study import first_rows
 
+from .charts import draw_after, draw_before, draw_features, draw_function, draw_spectrum
 from .rivals import left_out_by_fitting, rival_gap
-from .scores import principal_coordinates, score
+from .scores import score
 
 KINDS = ("three points", "disc in a ring")
 RIVALS = 64
@@ -211,10 +207,10 @@ def _fit_data(
     )
     claims = (_positive_gram_claim(fit), *identities, _representer_claim(fit, y, ridge, rng))
     spectrum = np.maximum(np.linalg.eigvalsh(lift.of(X, X))[::-1], 0)
-    charts = (_draw_spectrum(spectrum, f"spectrum of the Gram matrix, {lift.name}"),)
+    charts = (draw_spectrum(spectrum, f"spectrum of the Gram matrix, {lift.name}"),)
     two_classes_in_plane = X.shape[1] == 2 and set(np.unique(y).tolist()) == {-1.0, 1.0}
     if two_classes_in_plane:
-        charts = (_draw_before(X, y), _draw_after(X, y, fit), _draw_function(X, fit), *charts)
+        charts = (draw_before(X, y), draw_after(X, y, fit), draw_function(X, fit), *charts)
     training = float(np.mean((fit.fitted - y) ** 2))
     left_out = float(np.mean(fit.residuals_left_out**2))
     numbers = _coefficients(fit, exact) | {
@@ -254,8 +250,8 @@ def _probe_network(found: Features, data: Outputs, ridge: float) -> Evidence:
         "largest eigenvalue": float(spectrum[0]),
     }
     charts = (
-        _draw_features(found.phi, classes),
-        _draw_spectrum(spectrum, "spectrum of the learned kernel ΦΦᵀ/n"),
+        draw_features(found.phi, classes),
+        draw_spectrum(spectrum, "spectrum of the learned kernel ΦΦᵀ/n"),
     )
     table = Table("linear probe", ("what", word), tuple(scores.items()))
     summary = "; ".join(f"{name} {value:.4g}" for name, value in scores.items())
@@ -361,64 +357,4 @@ def _ring_examples(rng: np.random.Generator, lift: Kernel) -> Examples:
     X, labels = disc_in_ring(rng)
     used = kernel("polynomial", degree=2) if lift.name == "linear" else lift
     fit = kernel_ridge(X, labels, used, 0.1)
-    return Examples((), (_draw_before(X, labels), _draw_after(X, labels, fit)))
-
-
-def _draw_before(X: np.ndarray, labels: np.ndarray) -> Curves:
-    return Curves(
-        "before the lift: no line separates",
-        Axis("x₁"),
-        Axis("x₂"),
-        _class_series(X[:, 0], X[:, 1], labels),
-    )
-
-
-def _draw_after(X: np.ndarray, labels: np.ndarray, fit: KernelRidge) -> Curves:
-    """Two directions of the lifted space: the fitted function, and the first principal one."""
-    K = fit.kernel.of(X, X)
-    n = len(X)
-    centre = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(centre @ K @ centre)
-    up = vectors[:, -1] * np.sqrt(max(values[-1], 0))
-    hyperplane = Series("a hyperplane", [0.0, 0.0], [up.max(), up.min()], "bound")
-    title = f"after the lift by the {fit.kernel.name} kernel"
-    x = Axis("⟨f, φ(x)⟩ = Σ αᵢk(xᵢ, x)")
-    y = Axis("first principal coordinate of φ(x)")
-    return Curves(title, x, y, (*_class_series(fit.fitted, up, labels), hyperplane))
-
-
-def _class_series(x: np.ndarray, y: np.ndarray, labels: np.ndarray) -> tuple[Series, ...]:
-    """Rows as points, one series per class."""
-    names = {1: "+1", -1: "−1"}
-    return tuple(
-        Series(name, x[labels == s], y[labels == s], "measured", "points")
-        for s, name in names.items()
-    )
-
-
-def _draw_function(X: np.ndarray, fit: KernelRidge) -> Heatmap:
-    """The fitted function in the plane."""
-    lo = X.min(0) - 0.2 * np.ptp(X, axis=0)
-    hi = X.max(0) + 0.2 * np.ptp(X, axis=0)
-    a, b = (np.linspace(lo[k], hi[k], 90) for k in (0, 1))
-    grid = np.stack(np.meshgrid(a, b), axis=-1).reshape(-1, 2)
-    values = fit.predict(grid).reshape(90, 90)
-    extent = (lo[0], hi[0], lo[1], hi[1])
-    return Heatmap(
-        f"f = Σ αᵢk(xᵢ, ·), {fit.kernel.name}", Axis("x₁"), Axis("x₂"), values, extent, "f"
-    )
-
-
-def _draw_features(phi: np.ndarray, classes: np.ndarray | None) -> Points:
-    """Two principal coordinates of the learned features, coloured by class."""
-    order = np.arange(len(phi)) if classes is None else np.argsort(classes, kind="stable")
-    groups = () if classes is None else tuple(f"class {k}" for k in classes[order])
-    at = principal_coordinates(phi)[order]
-    title = "learned features, two principal coordinates"
-    return Points(title, Axis("first"), Axis("second"), at[:, 0], at[:, 1], groups)
-
-
-def _draw_spectrum(values: np.ndarray, title: str) -> Curves:
-    shown = values[values > values.max(initial=0.0) * 1e-16]
-    series = (Series("eigenvalues", np.arange(1, len(shown) + 1), shown, "measured", "points"),)
-    return Curves(title, Axis("index", "log"), Axis("eigenvalue", "log"), series)
+    return Examples((), (draw_before(X, labels), draw_after(X, labels, fit)))

@@ -19,7 +19,6 @@ from ftheta.logic import (
     Evidence,
     Examples,
     Finding,
-    Heatmap,
     Identity,
     Knob,
     Series,
@@ -31,6 +30,7 @@ from ftheta.risks.outputs import Outputs, asked_loss, outputs_of
 from ftheta.subjects import Dataset, Network
 from ftheta.training.study import first_rows
 
+from .charts import draw_scales, draw_slices, draw_surface
 from .likelihoods import (
     BITS,
     NOISES,
@@ -40,7 +40,6 @@ from .likelihoods import (
     gaussian_gap,
     gaussian_nll,
     gaussian_sides,
-    laplace_nll,
     likelihood,
     profile_gain,
     profile_nll,
@@ -234,71 +233,6 @@ def _printed_proportional() -> Identity:
 # ---- figures --------------------------------------------------------------------------------------------------------
 
 
-def _draw_surface(model: Regression, sigma: float) -> Heatmap:
-    """The negative log-likelihood per number against the first coordinate of θ and σ."""
-    best = float(model.best[0, 0])
-    spread = max(profile_sigma(model.residuals(model.best)), 1e-3)
-    width = 3 * max(spread, abs(best), sigma / 2)
-    t = np.linspace(best - width, best + width, 80)
-    s = np.geomspace(min(spread, sigma) / 3, 5 * max(spread, sigma), 60)
-    values = np.empty((len(s), len(t)))
-    for j, a in enumerate(t):
-        theta = model.best.copy()
-        theta[0, 0] = a
-        residuals = model.residuals(theta)
-        mean = float(np.mean(residuals**2))
-        values[:, j] = np.log(2 * np.pi * s**2) / 2 + mean / (2 * s**2)
-    top = float(np.quantile(values, 0.8))
-    extent = (t[0], t[-1], s[0], s[-1])
-    return Heatmap(
-        "negative log-likelihood per number",
-        Axis("θ₁"),
-        Axis("σ", "log"),
-        np.minimum(values, top),
-        extent,
-        "nats",
-    )
-
-
-def _draw_slices(model: Regression, sigma: float) -> Curves:
-    """NLL for several σ against θ₁, above the least one, beside the sum of squares: all least at one place."""
-    best = float(model.best[0, 0])
-    spread = max(profile_sigma(model.residuals(model.best)), 1e-3)
-    t = np.linspace(best - 3 * spread, best + 3 * spread, 161)
-    thetas = np.repeat(model.best[None], len(t), axis=0)
-    thetas[:, 0, 0] = t
-    sse = np.array([float(np.sum(model.residuals(theta) ** 2)) for theta in thetas])
-    lines = [
-        Series(f"NLL, σ = {s:.3g}", t, (sse - sse.min()) / (2 * s**2))
-        for s in (sigma / 2, sigma, 2 * sigma)
-    ]
-    series = (Series("SSE", t, sse - sse.min(), "bound"), *lines)
-    return Curves(
-        "above the least value: one minimiser for every σ", Axis("θ₁"), Axis("NLL, or SSE"), series
-    )
-
-
-def _draw_scales(residuals: np.ndarray) -> Curves:
-    """Negative log-likelihood per number against the scale of the noise, for both kinds."""
-    r = residuals.ravel()
-    sigma = profile_sigma(r)
-    scale = profile_scale(r)
-    s = np.geomspace(min(sigma, scale) / 2, 4 * max(sigma, scale), 161)
-    found = (("Gaussian", gaussian_nll, sigma, "σ̂"), ("Laplace", laplace_nll, scale, "b̂"))
-    series = []
-    for name, nll, best, letter in found:
-        series.append(Series(name, s, [nll(r, float(a)) / r.size for a in s]))
-        series.append(
-            Series(f"{letter} = {best:.4g}", [best], [nll(r, best) / r.size], "bound", "points")
-        )
-    return Curves(
-        "which noise explains the residuals",
-        Axis("scale of the noise", "log"),
-        Axis("nats per number"),
-        tuple(series),
-    )
-
-
 def _fits_table(fits: Sequence[Fit]) -> Table:
     rows = [
         (f.noise, f.scale if f.scale is not None else "–", f.nll, f.nll / f.rows, f.bits)
@@ -334,8 +268,8 @@ def _fit_line(
         "b̂": profile_scale(best),
     }
     numbers |= {"least NLL": fits[0].nll, "bits per row": fits[0].bits}
-    charts = (_draw_slices(model, sigma), _draw_surface(model, sigma)) + (
-        (_draw_scales(best),) if best.any() else ()
+    charts = (draw_slices(model, sigma), draw_surface(model, sigma)) + (
+        (draw_scales(best),) if best.any() else ()
     )
     summary = f"NLL {numbers['NLL at θ']:.8g} at θ = {theta:g}, σ = {sigma:g}; least squares has σ̂ = {numbers['σ̂']:.6g}"
     return Evidence(
@@ -397,7 +331,7 @@ def _fit_noise(predictions: np.ndarray, y: np.ndarray) -> Evidence:
         "NLL": fits[0].nll,
         "bits per row": fits[0].bits,
     }
-    charts = (_draw_scales(residuals),) if residuals.any() else ()
+    charts = (draw_scales(residuals),) if residuals.any() else ()
     summary = f"σ̂ = {numbers['σ̂']:.6g}, NLL {fits[0].nll / n:.6g} nats or {fits[0].bits:.6g} bits per row on {n:,} rows"
     return Evidence(
         claims, charts, numbers, (_fits_table(fits),), (_printed_proportional(),), summary

@@ -12,17 +12,12 @@ from ftheta.graph.certain import is_smooth_function
 from ftheta.graph.errors import GraphError
 from ftheta.logic import (
     AtMost,
-    Axis,
-    Bars,
     Basis,
-    Chart,
-    Curves,
     Enclosure,
     Evidence,
     Finding,
     Identity,
     Knob,
-    Series,
     SubjectError,
     UsageError,
     hypothesis,
@@ -30,22 +25,21 @@ from ftheta.logic import (
 )
 from ftheta.networks.description import Dense, Description, random_mlp
 from ftheta.subjects import Dataset, Network
-from ftheta.training import RobustLoss, fit
+from ftheta.training import fit
 from ftheta.training.robust import METHODS
 
+from .charts import draw_line, draw_retrained
 from .linear_margins import LabelledInput, Linear, loss_slope, quotient, read_linear, worst_loss
 from .worst_losses import (
     certified_margins,
     certified_share,
     count_unflipped,
     gradient_at,
-    loss_of,
     search,
     targets_of,
 )
 
 POINTS = 31  # of a curve, an odd number
-JUDGED = 100  # rows on which accuracies are compared
 NO = "no"
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
@@ -235,9 +229,7 @@ def danskin_adversarial_training(
         seen = _between_search_and_bounds(net, x, y, epsilon)
     except GraphError:  # a network with an operation that has no bounds still has a search
         seen = Evidence((), summary="no certified bounds")
-    charts = (
-        told.charts if retrain == NO else (_chart_retrained(net, retrain, epsilon), *told.charts)
-    )
+    charts = told.charts if retrain == NO else (draw_retrained(net, retrain, epsilon), *told.charts)
     return replace(
         told,
         claims=(*told.claims, *seen.claims),
@@ -301,7 +293,7 @@ def _linear_evidence(
     numbers = {"least margin": margin, "worst loss": Enclosure.ball(here), "slope along v": slope}
     return Evidence(
         tuple(claims),
-        (_chart_line([float(t) for t in lines], values, float(here.mid()), slope.middle),),
+        (draw_line([float(t) for t in lines], values, float(here.mid()), slope.middle),),
         numbers,
         summary=f"least margin {margin.middle:.4g}, worst loss {float(here.mid()):.4g}, "
         f"slope along v {slope.middle:.4g}",
@@ -346,7 +338,7 @@ def _searched_evidence(
                 Enclosure.measured(found.value, samples=starts),
             ),
         ),
-        (_chart_line(line.tolist(), [value(float(t)) for t in line], found.value, slope),),
+        (draw_line(line.tolist(), [value(float(t)) for t in line], found.value, slope),),
         {
             "worst loss found": Enclosure.at_least(found.value, samples=starts),
             "slope at the inputs found": slope,
@@ -402,55 +394,3 @@ def _inner(one: Any, other: Any) -> float:
 
 def _add(params: Any, t: float, direction: Any) -> Any:
     return jax.tree.map(lambda leaf, v: leaf + t * v, params, direction)
-
-
-# ---- what is shown ---------------------------------------------------------------------------------------------------
-
-
-def _chart_line(t: list[float], values: list[float], here: float, slope: float) -> Curves:
-    tangent = [here + slope * s for s in t]
-    return Curves(
-        "worst loss along a line of parameters",
-        Axis("t, parameters θ + t v"),
-        Axis("worst loss"),
-        (
-            Series("worst loss", t, values),
-            Series("slope at the worst inputs", t, tangent, "reference"),
-        ),
-    )
-
-
-def _chart_retrained(net: Network, method: str, epsilon: float) -> Chart:
-    """Accuracy, what the search leaves and what is certified at ε: of the network, and of a copy trained on for the
-    worst case on every other row. Both are judged on the rows between."""
-    x, y = targets_of(net, len(net.data) if net.data is not None else 0)
-    clip = (float(x.min()), float(x.max()))
-    robust = RobustLoss(method, epsilon, clip=clip, ramp=(100, 400))  # type: ignore[arg-type]
-    copy = fit(
-        net,
-        (x[::2], y[::2]),
-        loss_of(net).name,
-        step=0.003,
-        steps=600,
-        batch=min(100, len(x[::2])),
-        robust=robust,
-    )
-    judged = x[1::2][:JUDGED], y[1::2][:JUDGED]
-    groups = ("as it is", f"trained on by {method}")
-    shares = tuple(_shares(one, *judged, epsilon) for one in (net, copy.network))
-    names = (
-        "accurate",
-        f"not flipped by the search at ε = {epsilon:g}",
-        f"certified at ε = {epsilon:g}",
-    )
-    return Bars(f"share of {len(judged[0])} rows", Axis("share"), names, groups, shares)
-
-
-def _shares(
-    net: Network, x: np.ndarray, y: np.ndarray, epsilon: float
-) -> tuple[float, float, float]:
-    plain = search(net, net.params, x, y, 0.0)
-    found = search(net, net.params, x, y, epsilon)
-    kept = (count_unflipped(net, net.params, one, y) for one in (plain, found))
-    certified = certified_share(certified_margins(net, x, y, epsilon), y)
-    return tuple(count / len(x) for count in (*kept, certified))  # type: ignore[return-value]

@@ -11,10 +11,7 @@ import numpy as np
 from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import (
     AtMost,
-    Axis,
-    Bars,
     Claim,
-    Curves,
     Enclosure,
     Evidence,
     Examples,
@@ -22,7 +19,6 @@ from ftheta.logic import (
     FthetaError,
     Identity,
     Knob,
-    Series,
     Witness,
     hypothesis,
     theorem,
@@ -35,6 +31,8 @@ from ftheta.pieces.questions.extremes import extreme
 from ftheta.relu.network import ReluNetwork, Step
 from ftheta.subjects import Network
 
+from .charts import draw_ladder, draw_radii, draw_section
+from .question import Question, pose_question
 from .relaxed_chains import AffineBound, RelaxedBox, RelaxedChain
 from .triangles import solve_triangles
 
@@ -143,7 +141,7 @@ def linear_relaxation_bounds(
     centre = (
         np.zeros(form.widths[0]) if net.data is None else np.asarray(net.data.x[0], float).ravel()
     )
-    question = _ask(net, form, centre)
+    question = pose_question(net, form, centre)
     chain = RelaxedChain(question.network)
     relaxed = chain.relax(chain.box(centre, radius))
     plain = relaxed.plain()
@@ -181,55 +179,15 @@ def linear_relaxation_bounds(
     return Evidence(
         claims=tuple(claims),
         charts=(
-            _draw_section(question, relaxed, centre, found.x, plain, climbed),
-            _draw_ladder({**ladder, found.name: found.least}),
-            _draw_radii(chain, centre, radius, steps),
+            draw_section(question, relaxed, centre, found.x, plain, climbed),
+            draw_ladder({**ladder, found.name: found.least}),
+            draw_radii(chain, centre, radius, steps),
         ),
         numbers={**ladder, found.name: found.least},
         summary=f"g = {question.words}: at least {ladder['CROWN'].lo:.6g} by CROWN, {climbed.least:.6g} with better "
         f"slopes; {found.name}: {found.least.hi:.6g}",
         examples=_examples,
     )
-
-
-# ---- what is bounded -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """The output `row`·f(x) of the network handed in, and a ReLU network that computes it from its normal form."""
-
-    subject: Network
-    network: ReluNetwork
-    row: np.ndarray
-    words: str
-
-    def measure(self, x: np.ndarray) -> np.ndarray:
-        """By the network handed in, for many inputs."""
-        return (
-            np.asarray(self.subject(x.reshape(-1, *self.subject.input_shape))).reshape(len(x), -1)
-            @ self.row
-        )
-
-    def program(self, x: jax.Array) -> jax.Array:
-        """The same for one input, as a program."""
-        y = self.subject.apply(self.subject.params, x.reshape(self.subject.input_shape))
-        return jnp.vdot(jnp.asarray(self.row), jnp.ravel(y))
-
-
-def _ask(net: Network, form: ReluNetwork, centre: np.ndarray) -> Question:
-    y = np.asarray(net(centre.reshape(1, *net.input_shape))).ravel()
-    row = np.zeros(len(y))
-    if len(y) == 1:
-        row[0] = 1.0
-        words = "f"
-    else:
-        first, second = np.argsort(-y, kind="stable")[:2]
-        row[first] = 1.0
-        row[second] = -1.0
-        words = f"f_{first} − f_{second}"
-    last = Step(row[None], np.zeros(1), np.zeros(1, bool))
-    return Question(net, ReluNetwork((*form.steps, last), form.rounded), row, words)
 
 
 # ---- mathematics -----------------------------------------------------------------------------------------------------
@@ -351,62 +309,3 @@ def _examples() -> Examples:
         ),
         numbers={"CROWN below r(x)": crown, "linear program of r(x) − r(x)": program},
     )
-
-
-# ---- charts ----------------------------------------------------------------------------------------------------------
-
-
-def _draw_section(
-    question: Question,
-    relaxed: RelaxedBox,
-    centre: np.ndarray,
-    lowest: np.ndarray,
-    plain: AffineBound,
-    climbed: AffineBound,
-) -> Curves:
-    """The network and its affine bounds on the line through the centre and the lowest point, as far as the box goes."""
-    hull = relaxed.box.hull
-    direction = lowest - centre
-    if not direction.any():
-        direction = np.ones_like(centre)
-    room = np.where(
-        direction > 0, hull.hi[0] - centre, np.where(direction < 0, hull.lo[0] - centre, np.inf)
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = float(np.nanmin(np.where(direction != 0, room / direction, np.inf)))
-    t = np.linspace(-reach, reach, 401)
-    x = centre + t[:, None] * direction
-    above = relaxed.plain(-1.0)
-    series = (
-        Series("network", t, question.measure(x), "measured"),
-        Series("below (CROWN)", t, plain(x), "bound"),
-        Series("below (slopes by ascent)", t, climbed(x), "other"),
-        Series("above (CROWN)", t, -above(x), "bound"),
-    )
-    return Curves(f"{question.words} between affine functions", Axis("t"), Axis("g"), series)
-
-
-def _draw_ladder(ladder: dict[str, Enclosure]) -> Bars:
-    """What each method says of the minimum."""
-    values = {name: number.hi for name, number in ladder.items() if np.isfinite(number.hi)}
-    return Bars(
-        "lower bounds of min g", Axis("g"), tuple(values), ("bound",), (tuple(values.values()),)
-    )
-
-
-def _draw_radii(chain: RelaxedChain, centre: np.ndarray, radius: float, steps: int) -> Curves:
-    """How the bounds fall with the size of the box."""
-    radii = radius * np.geomspace(0.1, 1.0, 6)
-    boxes = [chain.box(centre, float(r)) for r in radii]
-    relaxed = [chain.relax(box) for box in boxes]
-    series = (
-        Series("intervals", radii, np.array([chain.interval(box) for box in boxes]), "other"),
-        Series("CROWN", radii, np.array([box.plain().least for box in relaxed]), "bound"),
-        Series(
-            "slopes by ascent",
-            radii,
-            np.array([box.climb(min(steps, 20)).least for box in relaxed]),
-            "measured",
-        ),
-    )
-    return Curves("lower bounds of g against the box", Axis("ε", "log"), Axis("bound"), series)

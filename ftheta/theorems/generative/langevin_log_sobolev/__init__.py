@@ -34,6 +34,8 @@ from ftheta.subjects.hypotheses import proved_range
 from ftheta.theorems.charts_generative import FRAMES
 from ftheta.theorems.laws import mixture_of, place_bumps
 
+from .gaussians import decay, divergence, wasserstein
+
 BITS = 128
 CHAIN = 60  # steps of the two coupled chains
 PARTICLES = 100
@@ -182,28 +184,6 @@ def langevin_log_sobolev(
 # ---- one Gaussian, in balls ------------------------------------------------------------------------------------------
 
 
-def _decay(law: Mixture, start: float, spread: float, t: float) -> tuple[arb, arb]:
-    """The squared distance of the mean from that of the target, and the variance, at time t."""
-    s2 = arb(law.variance)
-    fade = (-arb(t) / s2).exp()
-    centre = law.atoms[0].tolist()
-    off = [arb(start if j == 0 else 0.0) - arb(c) for j, c in enumerate(centre)]
-    return fade**2 * sum((o**2 for o in off), arb(0)), s2 + (arb(spread) ** 2 - s2) * fade**2
-
-
-def _divergence(law: Mixture, away: arb, v: arb) -> arb:
-    ratio = v / arb(law.variance)
-    return (away / arb(law.variance) + law.atoms.shape[1] * (ratio - 1 - ratio.log())) / 2
-
-
-def _wasserstein(law: Mixture, away: arb, v: arb) -> arb:
-    step = v.sqrt() - arb(law.variance).sqrt()
-    # powers of balls around 0 are NaN, and so are their roots
-    square = away + law.atoms.shape[1] * step * step
-    half = square.upper().sqrt() / 2
-    return square.sqrt() if square > 0 or square.is_zero() else arb(half, half.upper())
-
-
 def _enclose_decay(
     law: Mixture, start: float, spread: float, t: float
 ) -> tuple[list[Claim], Numbers]:
@@ -211,9 +191,9 @@ def _enclose_decay(
     d = law.atoms.shape[1]
     with ctx.workprec(BITS):
         s2 = arb(law.variance)
-        at_start = _decay(law, start, spread, 0.0)
-        at_end = _decay(law, start, spread, t)
-        before, after = (_divergence(law, *state) for state in (at_start, at_end))
+        at_start = decay(law, start, spread, 0.0)
+        at_end = decay(law, start, spread, t)
+        before, after = (divergence(law, *state) for state in (at_start, at_end))
         fade = (-arb(t) / s2).exp()
 
         def information(u: acb, _: bool) -> acb:
@@ -226,8 +206,8 @@ def _enclose_decay(
             _claim_decay("KL_t ≤ e^(−2αt) KL₀", after, fade**2 * before),
             _claim_decay(
                 "W₂(t) ≤ e^(−αt) W₂(0)",
-                _wasserstein(law, *at_end),
-                fade * _wasserstein(law, *at_start),
+                wasserstein(law, *at_end),
+                fade * wasserstein(law, *at_start),
             ),
             Identity(
                 "KL₀ − KL_t = ∫ I dt",
@@ -407,9 +387,9 @@ def _draw_decay(law: Mixture, start: float, spread: float, rate: float) -> Curve
     bound = Series("bound", t, np.exp(-2 * rate * t), "bound")
     lines = [bound]
     if len(law.atoms) == 1:
-        divergence = partial(_divergence, law)
+        distance = partial(divergence, law)
         values = np.array(
-            [float(divergence(*_decay(law, start, spread, u)).mid()) for u in t.tolist()]
+            [float(distance(*decay(law, start, spread, u)).mid()) for u in t.tolist()]
         )
         lines.append(Series("KL_t ÷ KL₀", t, np.maximum(values / max(values[0], 1e-300), 1e-12)))
     return Curves("forgetting the start", Axis("time t"), Axis("KL_t ÷ KL₀", "log"), tuple(lines))

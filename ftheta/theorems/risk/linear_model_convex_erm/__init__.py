@@ -4,19 +4,16 @@ On data: the fit, the curvature and conditioning of its risk, and whether there 
 linear in its parameters: the curvature of its risk there.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ftheta.estimates import largest
 from ftheta.graph.compiling import call_compiled
-from ftheta.graph.enclosing import enclose_number
 from ftheta.logic import (
     AtMost,
     Axis,
@@ -31,7 +28,6 @@ from ftheta.logic import (
     Knob,
     Series,
     Table,
-    Witness,
     hypothesis,
     theorem,
 )
@@ -39,7 +35,6 @@ from ftheta.risks.linear import (
     LogisticFit,
     condition,
     exact_least_squares,
-    feature_columns,
     least_squares,
     logistic_hessian,
     logistic_regression,
@@ -55,6 +50,9 @@ from ftheta.subjects import Dataset, Network
 from ftheta.theorems.charts_classes import draw_boundary
 from ftheta.training.losses import loss_named
 from ftheta.training.study import first_rows
+
+from .charts import draw_ray, draw_regression
+from .curvature import least_curvature, nonlinearity
 
 ZERO = Enclosure.exact(0)
 REACH = 1000.0
@@ -128,7 +126,7 @@ def linear_in_parameters(subject: Dataset | Network) -> Finding:
         if subject.data is None
         else subject.data.x[:16]
     )
-    off = _nonlinearity(subject.apply, subject.params, x, np.random.default_rng(0))
+    off = nonlinearity(subject.apply, subject.params, x, np.random.default_rng(0))
     note = f"f(θ + θ′) − f(θ) − f(θ′) + f(0) up to {off:.3g}, relative"
     return Finding.sampled(note) if off < 1e-9 else Finding.failed(note, Enclosure.equal(off))
 
@@ -199,7 +197,7 @@ def _fit_line(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Evidenc
     summary = f"{fit}, κ(XᵀX) = {condition(x):.6g}"
     return Evidence(
         claims,
-        (_draw_regression(x, y, theta),),
+        (draw_regression(x, y, theta),),
         numbers,
         summary=summary,
         examples=partial(_loss_examples, "squared"),
@@ -252,7 +250,7 @@ def _fit_classes(x: np.ndarray, labels: np.ndarray, rng: np.random.Generator) ->
     summary = f"{found.kind} rows: {answer}; κ(XᵀX) = {condition(x):.6g}"
     return Evidence(
         claims,
-        (chart, _draw_ray(z, fit, direction)),
+        (chart, draw_ray(z, fit, direction)),
         numbers,
         (table,),
         summary=summary,
@@ -345,45 +343,6 @@ def _normal_equations(x: np.ndarray, y: np.ndarray, theta: tuple[Fraction, ...])
     return Identity("Xᵀ(Xθ − y) at least squares", Enclosure.exact(worst), ZERO)
 
 
-def _draw_regression(x: np.ndarray, y: np.ndarray, theta: np.ndarray) -> Curves:
-    """The line where there is one feature; else predictions against targets."""
-    predictions = x @ theta
-    varying = feature_columns(x)
-    if len(varying) == 1:
-        t = x[:, varying[0]]
-        ends = np.array([t.min(), t.max()])
-        at = np.repeat(x[:1], 2, axis=0)
-        at[:, varying[0]] = ends
-        series = (
-            Series("rows", t, y, "measured", "points"),
-            Series("least squares", ends, at @ theta, "bound"),
-        )
-        return Curves("regression line", Axis("x"), Axis("y"), series)
-    span = [float(min(y.min(), predictions.min())), float(max(y.max(), predictions.max()))]
-    series = (
-        Series("y = ŷ", span, span, "reference"),
-        Series("rows", predictions, y, "measured", "points"),
-    )
-    return Curves(
-        "targets against predictions of least squares", Axis("prediction"), Axis("target"), series
-    )
-
-
-def _draw_ray(z: np.ndarray, fit: LogisticFit, direction: np.ndarray) -> Curves:
-    """The loss along a ray: down for ever on separable rows, up again on others."""
-    unit = direction / max(float(np.linalg.norm(direction)), 1e-300)
-    size = max(1.0, float(np.linalg.norm(fit.theta)))
-    t = np.geomspace(size / 100, size * 10, 160)
-    loss = np.array([logistic_value(z, a * unit) for a in t])
-    shown = loss > 1e-300
-    return Curves(
-        "loss along a ray",
-        Axis("t", "log"),
-        Axis("E(t w/‖w‖)", "log"),
-        (Series("logistic", t[shown], loss[shown]),),
-    )
-
-
 # ---- on a network that is linear in its parameters -----------------------------------------------------------------
 
 
@@ -392,7 +351,7 @@ def _look_at_network(net: Network, rng: np.random.Generator) -> Evidence:
     assert net.data is not None and net.data.y is not None
     x = net.data.x
     y = net.data.y.astype(float)
-    least, witness = _least_curvature(net.apply, net.params, x, y)
+    least, witness = least_curvature(net.apply, net.params, x, y)
     claim = AtMost(
         "0 ≤ λ_min(∇²E) at the network's own parameters", ZERO, least, witness=witness, atol=1e-9
     )
@@ -416,44 +375,4 @@ def _look_at_network(net: Network, rng: np.random.Generator) -> Evidence:
         (chart,),
         {"λ_min": least},
         summary=f"λ_min(∇²E) = {least.middle:.6g} at the parameters",
-    )
-
-
-def _nonlinearity(
-    apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, rng: np.random.Generator
-) -> float:
-    r"""The largest $|f_{\theta+\theta'}-f_\theta-f_{\theta'}+f_0|$ at random parameters, relative: 0 for a model linear
-    (or affine) in its parameters."""
-    flat, rebuild = ravel_pytree(params)
-    at = lambda theta: np.asarray(jax.vmap(lambda row: apply(rebuild(jnp.asarray(theta)), row))(x))
-    worst = size = 0.0
-    for _ in range(4):
-        a, b = rng.normal(size=(2, flat.size))
-        parts = at(a + b), at(a), at(b), at(np.zeros(flat.size))
-        worst = largest(worst, np.abs(parts[0] - parts[1] - parts[2] + parts[3]))
-        size = max(size, *(float(np.abs(p).max()) for p in parts))
-    return worst / max(size, 1e-300)
-
-
-def _least_curvature(
-    apply: Callable[[Any, Any], Any], params: Any, x: np.ndarray, y: np.ndarray
-) -> tuple[Enclosure, Witness | None]:
-    """The least eigenvalue of the Hessian of the mean squared loss at the parameters as they are; where it is negative,
-    the second derivative along its vector, in intervals."""
-    flat, rebuild = ravel_pytree(params)
-    predict = lambda theta: jax.vmap(lambda row: jnp.ravel(apply(rebuild(theta), row)))(x)
-    objective = lambda theta: jnp.mean(
-        jnp.sum((predict(theta) - y.reshape(len(x), -1)) ** 2, axis=1)
-    )
-    hessian = np.asarray(jax.hessian(objective)(jnp.asarray(flat)))
-    least = eigenvalue_range(hessian)[0]
-    if least.hi >= 0:
-        return least, None
-
-    def bend(theta: Any, v: Any) -> Any:
-        return v @ jax.jvp(jax.grad(objective), (theta,), (v,))[1]
-
-    along = enclose_number(bend, np.asarray(flat, np.float64), np.linalg.eigh(hessian)[1][:, 0])
-    return least, Witness(
-        {"t": 0.0}, ZERO, along, "the second derivative along one direction, in intervals"
     )
