@@ -4,7 +4,6 @@ import contextlib
 from typing import Any
 
 import jax
-import jax.core
 import jax.numpy as jnp
 import numpy as np
 
