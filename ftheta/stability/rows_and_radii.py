@@ -33,6 +33,7 @@ def read_rows(data: Any) -> tuple[Array, Array]:
 
 
 def read_radii(eps: ArrayLike) -> Array:
+    """Finite radii from the smallest, each once."""
     radii = np.unique(read_numbers(eps, "eps").ravel())
     if not len(radii) or not np.isfinite(radii).all() or radii[0] < 0:
         raise UsageError("The radii are finite numbers ≥ 0.", got=eps)
