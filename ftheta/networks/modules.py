@@ -120,6 +120,31 @@ def is_torch(found: Any) -> bool:
     return any(isinstance(found, kind) for kind in kinds if isinstance(kind, type))
 
 
+def shape_of_first_layer(module: Any) -> tuple[int, ...] | None:
+    """What the first layer with weights takes, where it is a dense one."""
+    leaves = (part for part in module.modules() if next(part.children(), None) is None)
+    first = next((part for part in leaves if next(part.parameters(), None) is not None), None)
+    size = getattr(first, "in_features", None)
+    return (size,) if isinstance(size, int) else None
+
+
+def stated_shape(module: Any) -> tuple[int, ...]:
+    """The shape of one input that a module says itself, of torch with a batch of one before it."""
+    if is_torch(module):
+        shape = shape_of_first_layer(module) if hasattr(module, "modules") else None
+        found = None if shape is None else (1, *shape)
+    else:
+        size = input_size(module)
+        found = None if size is None else (size,)
+    if found is None:
+        raise SubjectError(
+            "A module needs an example of its input.",
+            got=getattr(module, "__name__", type(module).__name__),
+            remedy="give one input, an array or a shape such as (1, 3, 224, 224), beside it",
+        )
+    return found
+
+
 def is_nnx(found: Any) -> bool:
     """Whether this is a module of flax NNX."""
     return any(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.logic.errors import SubjectError
-from ftheta.networks.modules import is_torch
+from ftheta.networks.modules import is_torch, shape_of_first_layer
 
 
 def accept_modules(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,7 +34,7 @@ def _network_of(module: Any, others: Iterable[Any]) -> Any:
         return load(module)
     shape = next((shape for shape in map(_shape_of_row, others) if shape is not None), None)
     if shape is None:
-        shape = _first_layer(module)
+        shape = shape_of_first_layer(module)
     if shape is None:
         raise SubjectError(
             "A module of torch needs an example of its input.",
@@ -57,14 +57,6 @@ def _shape_of_row(part: Any) -> tuple[int, ...] | None:
         return np.shape(part.chart.origin)
     shape = getattr(part, "shape", ())
     return tuple(shape[1:]) if len(shape) > 1 else None
-
-
-def _first_layer(module: Any) -> tuple[int, ...] | None:
-    """What the first layer with weights takes, where it is a dense one."""
-    leaves = (part for part in module.modules() if next(part.children(), None) is None)
-    first = next((part for part in leaves if next(part.parameters(), None) is not None), None)
-    size = getattr(first, "in_features", None)
-    return (size,) if isinstance(size, int) else None
 
 
 def _array_of(part: Any) -> Any:

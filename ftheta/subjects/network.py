@@ -79,13 +79,13 @@ class Network:
 
     @classmethod
     def of(
-        cls, function: Any, example: Any, name: str = "", *, output: int | str | None = None
+        cls, function: Any, example: Any = None, name: str = "", *, output: int | str | None = None
     ) -> "Network":
         """A network from a JAX callable, or a module of equinox or flax NNX, and one example input or its shape.
 
         The example may be a dictionary, a tuple or any tree of arrays or shapes: several inputs, which are one vector
         to the network (`parts`). An array of whole numbers is one of token ids. `output` is the name or the number of
-        the one output to take where there are several.
+        the one output to take where there are several. Without an example the first layer has to say what it takes.
 
         Modules are read as they are used after training: dropout is off, batch normalisation uses its running
         statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
@@ -94,9 +94,17 @@ class Network:
         exported with the example, which is a batch of one: as by `ftheta.load`.
         """
         from ftheta.networks.dense_chains import read_dense_chain
-        from ftheta.networks.modules import is_nnx, is_stateful, is_torch, split, split_nnx
+        from ftheta.networks.modules import (
+            is_nnx,
+            is_stateful,
+            is_torch,
+            split,
+            split_nnx,
+            stated_shape,
+        )
         from ftheta.networks.packing import choose_output, packing_of, shape_of
 
+        example = stated_shape(function) if example is None else example
         if is_torch(function):
             from ftheta.networks.torch.exporting import import_module
 

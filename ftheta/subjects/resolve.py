@@ -17,7 +17,7 @@ from ftheta.graph.expressions import Expression
 from ftheta.logic.errors import FthetaError, SubjectError, UnknownSubjectError, suggest
 from ftheta.networks.description import Description
 from ftheta.networks.files import describe, is_weight_list
-from ftheta.networks.modules import input_size, is_nnx, is_stateful, is_torch
+from ftheta.networks.modules import input_size, is_nnx, is_stateful, is_torch, stated_shape
 from ftheta.networks.reading import printable, reading_file
 from ftheta.networks.scikit import is_scikit, read_scikit
 
@@ -329,13 +329,8 @@ def _from_torch(found: Any, name: str, asked: Asked) -> Network:
 
     if hasattr(found, "run_decompositions"):  # it is exported already
         return Network.of_import(import_exported(found, name, asked.until, _shape(asked)), name)
-    if asked.example is None:
-        raise SubjectError(
-            "A module of torch needs an example of its input.",
-            got=name,
-            remedy="load(module, torch.zeros(1, 3, 224, 224)), or its shape; for the command line, save it as .pt2",
-        )
-    return Network.of_import(import_module(found, asked.example, asked.until), name)
+    example = stated_shape(found) if asked.example is None else asked.example
+    return Network.of_import(import_module(found, example, asked.until), name)
 
 
 def _from_scikit(found: Any, name: str, asked: Asked) -> Network:

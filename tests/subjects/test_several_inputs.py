@@ -88,6 +88,14 @@ def test_an_audit_of_a_module_takes_a_dictionary_of_rows(two):
     assert accuracy.value.lo == pytest.approx(0.8)
 
 
+def test_a_module_whose_first_layer_is_dense_needs_no_example():
+    module = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    for net in (ft.load(module), ft.Network.of(module)):
+        assert net.input_shape == (4,) and net.parameters == 4 * 3 + 3 + 3 * 2 + 2
+    with pytest.raises(SubjectError, match="needs an example"):
+        ft.Network.of(nn.Conv2d(1, 2, 3))
+
+
 def test_ids_and_a_mask_are_one_row_of_whole_numbers():
     torch.manual_seed(1)
     module = Tokens().eval()

@@ -57,7 +57,7 @@ def test_an_example_that_the_module_does_not_take_is_told_with_both_readings():
     with pytest.raises(SubjectError, match=r"\(4,\)[^$]*\(1, 4\)"):
         ft.load(mlp(5, 4, 2), (4,))
     with pytest.raises(SubjectError, match="needs an example"):
-        ft.load(mlp(5, 4, 2))
+        ft.load(Bag())
     with pytest.raises(SubjectError, match="one array"):
         ft.load(mlp(5, 4, 2), {"x": 1})
 
