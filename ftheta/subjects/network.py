@@ -34,6 +34,7 @@ class Network:
 
     Several inputs are one vector here: `parts` are their names and shapes, in its order, and an `.npz` file or a
     dictionary with an array of each name is its data. `data_errors` say which data could not become its own, and why.
+    `casts` are the nodes of an imported program after which it computes in another type; `apply` is the real function.
 
     `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
     no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
@@ -52,6 +53,7 @@ class Network:
     training_parts: tuple[str, ...] = ()
     parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
     data_errors: tuple[tuple[str, SubjectError], ...] = ()
+    casts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.role and self.role not in ROLES:
@@ -139,7 +141,9 @@ class Network:
             net = cls.described(found.layers, name)
         else:
             net = cls.imported(found.apply, found.params, found.input_shape, name, found.outline)
-        return replace(net, training_parts=found.training_parts, parts=found.parts)
+        return replace(
+            net, training_parts=found.training_parts, parts=found.parts, casts=found.casts
+        )
 
     @classmethod
     def imported(

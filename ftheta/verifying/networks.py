@@ -94,8 +94,6 @@ def read_float_program(net: Any) -> "AnyNetwork":
     """What is asked about in floats: a plain chain by its steps, any other network by the operators of its program."""
     if is_chain(net) or _is_traced(net):
         return read_network(net)
-    if is_onnx(net):
-        _refuse_casts(read_program(Path(os.fspath(net))))
     from ftheta.certify.programs.network import TracedNetwork
 
     loaded = _load(net)
@@ -105,24 +103,14 @@ def read_float_program(net: Any) -> "AnyNetwork":
             where=type(net).__name__,
             remedy="load it first (ft.load), or ask about the real function (--real)",
         )
+    casts = getattr(loaded, "casts", ())
+    if casts:  # an analysis reads such a node as the identity
+        raise SubjectError(
+            "What a program computes in floats is not decided where it changes their type.",
+            where=casts[0],
+            remedy="store it in one type, or ask about the real function (--real)",
+        )
     return TracedNetwork(loaded, "its program is run as it is")
-
-
-def _refuse_casts(program: "Program") -> None:
-    """Raise where numbers change their type on the way: an analysis reads such a node as the identity."""
-    from ftheta.networks.onnx.tensors import REAL
-
-    types = {port.type for port in program.inputs}
-    for node in program.nodes:
-        to = node.attributes.get("to")
-        changes = node.op == "Cast" and to in REAL and types != {to}
-        if changes or node.op == "CastLike":
-            raise SubjectError(
-                "What a program computes in floats is not decided where it changes their type.",
-                where=node.label,
-                got=node.op,
-                remedy="store it in one type, or ask about the real function (--real)",
-            )
 
 
 def require_chain(net: Any, names: Sequence[str] = ()) -> None:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import torch
 from jax import lax
 
 import ftheta as ft
@@ -198,8 +199,20 @@ def test_a_file_whose_numbers_change_their_type_is_not_asked_about_in_floats(tmp
     ]
     path = tmp_path / "casts.onnx"
     path.write_bytes(graphs.model(nodes, (1, 1)).SerializeToString())
-    if refused:
-        with pytest.raises(SubjectError, match="changes their type"):
-            read_float_program(path)
-    else:
-        assert isinstance(read_float_program(path), TracedNetwork)
+    for net in (path, ft.load(path)):
+        if refused:
+            with pytest.raises(SubjectError, match="changes their type"):
+                read_float_program(net)
+        else:
+            assert isinstance(read_float_program(net), TracedNetwork)
+
+
+def test_a_module_whose_numbers_change_their_type_is_not_asked_about_in_floats():
+    class Narrow(torch.nn.Module):
+        def forward(self, x):
+            return torch.tanh(x.to(torch.float16)).to(torch.float32)
+
+    net = ft.load(Narrow(), example=(1, 1))
+    with pytest.raises(SubjectError, match="changes their type"):
+        read_float_program(net)
+    assert isinstance(read_float_program(ft.load(torch.nn.Tanh(), example=(1, 1))), TracedNetwork)

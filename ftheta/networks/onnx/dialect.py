@@ -1,6 +1,7 @@
 """What the nodes of an ONNX file mean."""
 
 import difflib
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -9,7 +10,7 @@ from ftheta.networks.programs.call import RuleTable
 from ftheta.networks.programs.node import Node
 
 from .call import Call
-from .tensors import dtype_of
+from .tensors import REAL, dtype_of
 
 
 @cache
@@ -50,3 +51,7 @@ class Onnx:
 
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
+
+    def casts(self, node: Node, types: Set[int]) -> bool:
+        to = node.attributes.get("to")
+        return node.op == "CastLike" or (node.op == "Cast" and to in REAL and types != {to})

@@ -31,7 +31,8 @@ class Imported:
 
     `outline` has the shapes of `apply` and not its values; it is quick to trace. `training_parts` are layers, in words,
     that were in training mode where that makes a difference (dropout, batch normalisation); they are read without it.
-    Several inputs are one vector: `parts` are their names and shapes, in its order.
+    Several inputs are one vector: `parts` are their names and shapes, in its order. `casts` are the nodes after which
+    the program computes in another type: `apply` has them as the identity.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -41,6 +42,7 @@ class Imported:
     outline: Callable[[Any, Any], Any] | None = None
     training_parts: tuple[str, ...] = ()
     parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    casts: tuple[str, ...] = ()
 
     @property
     def description(self) -> Description | None:
@@ -65,7 +67,9 @@ def import_program(
     layers = read_dense_chain(apply, params, feed.shape, may_share=True) if may_be_layers else None
     outline = function(program, feed, set(params), shapes_alone=True)
     parts = tuple((part.name, part.shape) for part in feed.parts) if len(feed.parts) > 1 else ()
-    return Imported(apply, params, feed.shape, layers, outline, parts=parts)
+    types = {port.type for port in program.inputs}
+    casts = tuple(node.label for node in program.nodes if program.dialect.casts(node, types))
+    return Imported(apply, params, feed.shape, layers, outline, parts=parts, casts=casts)
 
 
 def _has_few_nodes(program: Program) -> bool:

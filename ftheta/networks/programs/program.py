@@ -1,7 +1,7 @@
 """A network in a file as data: nodes in order, tensors, inputs and outputs. A file is parsed, never executed."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -53,6 +53,10 @@ class Dialect(Protocol):
 
     def is_whole(self, type: int, where: str) -> bool:
         """Whether numbers of this type are integers or truth values."""
+        ...
+
+    def casts(self, node: Node, types: Set[int]) -> bool:
+        """Whether the node may make real numbers of a type that is not the one of these."""
         ...
 
 

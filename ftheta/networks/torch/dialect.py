@@ -1,6 +1,7 @@
 """What the nodes of an exported program mean: operators of ATen, torch's own library, and Python's on lengths."""
 
 import difflib
+from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +9,13 @@ from ftheta.networks.programs.call import Call
 from ftheta.networks.programs.node import Node
 
 from .archive import SAVE
-from .arguments import SUBGRAPH, fill_argument
+from .arguments import SUBGRAPH, Dtype, fill_argument
 from .inplace import base
 from .rules import RULES
 from .tensors import dtype_of
+
+LIKE_ANOTHER = frozenset(("to.other", "type_as.default", "type_as"))
+"""Operators that give a tensor the type of another one."""
 
 
 @dataclass(frozen=True)
@@ -45,3 +49,9 @@ class Aten:
 
     def is_whole(self, type: int, where: str) -> bool:
         return dtype_of(type, where).kind in "iub"
+
+    def casts(self, node: Node, types: Set[int]) -> bool:
+        if node.op.removeprefix("aten.") in LIKE_ANOTHER:
+            return True
+        asked = {value.code for value in node.attributes.values() if isinstance(value, Dtype)}
+        return any(not self.is_whole(code, node.label) and types != {code} for code in asked)
