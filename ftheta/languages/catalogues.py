@@ -1,4 +1,4 @@
-"""Catalogues of words: `fr/*.po` beside this file, read as they are.
+"""Words in the language that is spoken, out of catalogues: `fr/*.po` beside this file, read as they are.
 
 The standard library's `gettext` reads compiled catalogues alone. They are compiled in memory when a language is first
 spoken (some milliseconds): no binary file can grow stale, nothing is built, and translators edit what is read.
@@ -7,6 +7,7 @@ spoken (some milliseconds): no binary file can grow stale, nothing is built, and
 import re
 import struct
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from functools import cache
 from gettext import GNUTranslations
 from io import BytesIO
@@ -17,6 +18,8 @@ ENGLISH = "en"
 # each under its own name; a folder of catalogues is what makes a language known
 NAMES = {ENGLISH: "English", "fr": "français"}
 KNOWN = tuple(NAMES)
+
+SPOKEN: ContextVar[str] = ContextVar("language", default=ENGLISH)
 
 _MAGIC = 0x950412DE
 _HEADER = 28  # bytes
@@ -31,6 +34,34 @@ _SAID = re.compile(r'^msgstr(?:\[\d\])? ((?:"[^\n]*"\n?)+)', re.MULTILINE)
 _STRING = re.compile(r'"([^\n]*)"')
 _ESCAPED = re.compile(r"\\(.)")
 _MEANT = {"n": "\n", "t": "\t"}
+
+
+def language() -> str:
+    """The language that is spoken here: `en`, `fr`."""
+    return SPOKEN.get()
+
+
+def t(words: str, context: str = "", /, **values: object) -> str:
+    """The words in the language that is spoken, with values in place of `{name}`; the English ones where there is no
+    translation. `context` tells equal English words of different meanings apart."""
+    found = words
+    if words and SPOKEN.get() != ENGLISH:
+        catalogue = read_translations(SPOKEN.get())
+        found = catalogue.pgettext(context, words) if context else catalogue.gettext(words)
+    return found.format(**values) if values else found
+
+
+def tn(one: str, many: str, n: int, /, **values: object) -> str:
+    """The words for this number of things; `{n}` is the number, with commas between thousands unless it is given."""
+    found = one if n == 1 else many
+    if SPOKEN.get() != ENGLISH:
+        found = read_translations(SPOKEN.get()).ngettext(one, many, n)
+    return found.format(**{"n": f"{n:,}", **values})
+
+
+def later(words: str, context: str = "") -> str:
+    """Words of a table that are looked up when they are shown: this marks them for the catalogues."""
+    return words
 
 
 @cache

@@ -3,7 +3,7 @@
 import re
 from math import isinf, isnan
 
-from ftheta.languages import t
+from ftheta.languages.catalogues import t
 from ftheta.logic.enclosure import Basis, Enclosure
 
 _EXPONENT = re.compile(r"(?<=\d)e(-?\d+)\b")
