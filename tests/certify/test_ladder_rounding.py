@@ -1,5 +1,6 @@
 """What the bounds of the Lipschitz ladder pay for: each rounding, decomposition and compression, against rationals."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
 from math import inf
@@ -16,7 +17,13 @@ from ftheta.certify.ladder import products as products_module
 from ftheta.certify.ladder.chains import Chain, read_chain
 from ftheta.certify.ladder.products import pairwise_product
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
-from ftheta.certify.ladder.sectors import System, bound_sectors, compress_inputs, reduce_chain
+from ftheta.certify.ladder.sectors import (
+    System,
+    bound_sectors,
+    compress_inputs,
+    is_positive,
+    reduce_chain,
+)
 from ftheta.certify.semidefinite import bound_slope
 from ftheta.networks import Dense, Description
 from ftheta.networks.scaling import ScaledLayers, Scaling
@@ -248,3 +255,72 @@ def test_weights_near_the_ends_of_the_floats_give_a_bound_and_no_error(norm):
 def test_a_search_that_finds_no_multipliers_proves_nothing(monkeypatch):
     monkeypatch.setattr(semidefinite, "_minimise", lambda weights, steps: ())
     assert bound_slope([np.eye(2), 2 * np.eye(2), 0.5 * np.eye(2)]).bound == inf
+
+
+def matrix_of(system: System, multipliers, rho: float) -> np.ndarray:
+    """The matrix that has to be positive, term by term."""
+    F = system.out
+    M = -F.T @ F
+    M[: system.inputs, : system.inputs] += rho * np.eye(system.inputs)
+    place = system.inputs
+    for Z, t in zip(system.rows, multipliers):
+        rows = slice(place, place + len(t))
+        M[rows, rows] += 2 * np.diag(t)
+        M[rows, : Z.shape[1]] -= t[:, None] * Z
+        M[: Z.shape[1], rows] -= (t[:, None] * Z).T
+        place += len(t)
+    return M
+
+
+@max_examples(12)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([(0.3, 0.0), (0.0, 0.3), (0.2, 0.2)]))
+def test_what_is_shown_positive_is_so_for_all_systems_within_the_errors(seed, sizes):
+    rng = np.random.default_rng(seed)
+    system = System(2, (rng.normal(size=(3, 2)),), (sizes[0],), rng.normal(size=(2, 5)), sizes[1])
+    t = (10.0 ** rng.uniform(-0.5, 1.5) * rng.uniform(0.5, 2, 3),)
+    shown = [rho for rho in np.geomspace(1, 1e5, 300) if is_positive(system, t, float(rho))]
+    for rho in shown[:1]:
+        values, vectors = np.linalg.eigh(matrix_of(system, t, rho))
+        for v in vectors.T[values < 10 * values[0]]:
+            worst = move_against(system, t, v)
+            assert np.linalg.eigvalsh(matrix_of(worst, t, rho))[0] > 0
+
+
+def move_against(system: System, multipliers, v: np.ndarray) -> System:
+    """The system within the errors whose form is least along v."""
+    place = system.inputs
+    rows = []
+    for Z, t, wrong in zip(system.rows, multipliers, system.errors):
+        step = np.outer(t * v[place : place + len(t)], v[: Z.shape[1]])
+        rows.append(Z + wrong * step / max(np.linalg.norm(step), 1e-300))
+        place += len(t)
+    step = np.outer(system.out @ v, v)
+    out = system.out + system.out_error * step / max(np.linalg.norm(step), 1e-300)
+    return replace(system, rows=tuple(rows), out=out)
+
+
+def test_a_matrix_that_rounding_alone_makes_positive_is_not_shown_to_be():
+    rng = np.random.default_rng(0)
+    tried = 0
+    for _ in range(200):
+        F = rng.normal(size=(1000, 1))
+        exact = sum(Fraction(v) ** 2 for v in F[:, 0].tolist())
+        rho = float(exact)
+        if Fraction(rho) >= exact:
+            rho = float(np.nextafter(rho, 0))
+        if rho > float((F.T @ F)[0, 0]):  # computed, the difference is positive; it is negative
+            tried += 1
+            assert not is_positive(System(1, (), (), F, 0.0), (), rho)
+    assert tried > 20
+
+
+def test_a_singular_matrix_that_a_factorisation_takes_for_positive_is_not_shown_to_be():
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        z = rng.normal(size=(40, 1))
+        t = rng.uniform(0.5, 1, size=40)
+        exact = sum(Fraction(a) * Fraction(b) ** 2 for a, b in zip(t.tolist(), z[:, 0].tolist()))
+        rho = float(np.nextafter(float(exact / 2), 0))  # the form is negative somewhere
+        system = System(1, (z,), (0.0,), np.zeros((1, 41)), 0.0)
+        assert Fraction(rho) < exact / 2
+        assert not is_positive(system, (t,), rho)
