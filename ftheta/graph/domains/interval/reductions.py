@@ -20,7 +20,7 @@ def monotone_reduction(reduce: Callable[[Array, tuple[int, ...]], Any]) -> Rule:
     return lambda node, x: x.map(lambda end: reduce(end, node.params["axes"]))
 
 
-def _of_none(end: Array, extremum: float) -> dict[str, float]:
+def _of_none(end: Array, extremum: float) -> dict[str, Any]:
     """What the extremum of no real numbers is."""
     return {"initial": extremum} if end.dtype.kind == "f" else {}
 
