@@ -42,8 +42,11 @@ SMALL = st.fractions(-3, 3, max_denominator=7)
 
 def test_the_values_of_the_catalogue():
     result = run(noise_dropout_augmentation, draws=20)
-    assert len(result.examples) == 3
-    assert all(judged.judgement.verdict is Verdict.PROVED for judged in result.examples)
+    exact = ("half of (1, 2) dropped", "noise ±1/10", "ridge on all rotations")
+    worked = [judged for judged in result.examples if judged.claim.what.startswith(exact)]
+    assert len(worked) == 3
+    assert all(judged.judgement.verdict is Verdict.PROVED for judged in worked)
+    assert all(judged.judgement.verdict.holds for judged in result.examples)
     assert result.example_numbers["dropout loss of the example"].middle == 14
     assert Fraction(902, 100) in result.example_numbers["noise loss of the example"]
 
