@@ -42,6 +42,7 @@ SAME = frozenset(
             "transpose",
             "rev",
             "slice",
+            "split",
             "dynamic_slice",
             "reduce_max",
             "reduce_min",

@@ -15,6 +15,9 @@ from .activations import activation
 from .description import Dense, Description
 from .npy import read_arrays as read_arrays
 
+Activations = str | Sequence[str | Sequence[str]]
+"""One activation for all hidden layers, or one a layer; of a layer one for all neurons, or one for each."""
+
 
 def is_weight_list(arrays: Mapping[str, np.ndarray]) -> bool:
     """Whether the arrays of an .npz file are a list of layers: W0, b0, W1, …"""
@@ -49,9 +52,14 @@ def real(array: np.ndarray, where: str) -> np.ndarray:
     return array.astype(np.float64)
 
 
-def activations(given: str | Sequence[str], depth: int, where: str) -> list[str]:
+def differ_by_neuron(given: Activations) -> bool:
+    """Whether some layer is given one activation a neuron: such a network is no list of layers."""
+    return not isinstance(given, str) and any(not isinstance(word, str) for word in given)
+
+
+def activations(given: Activations, depth: int, where: str) -> list[str]:
     """One word a layer, from one word for the hidden layers, or one word a layer with or without the last."""
-    words = [str(word) for word in given] if isinstance(given, (list, tuple)) else [str(given)]
+    words = [given] if isinstance(given, str) else [str(word) for word in given]
     for word in words:
         try:
             activation(word)

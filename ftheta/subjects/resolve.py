@@ -4,7 +4,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,7 @@ from ftheta.datasets.naming import SETS
 from ftheta.graph.expressions import Expression
 from ftheta.logic.errors import FthetaError, SubjectError, UnknownSubjectError, suggest
 from ftheta.networks.description import Description
-from ftheta.networks.files import describe, is_weight_list
+from ftheta.networks.files import Activations, describe, differ_by_neuron, is_weight_list
 from ftheta.networks.modules import input_size, is_nnx, is_stateful, is_torch, stated_shape
 from ftheta.networks.reading import printable, reading_file
 from ftheta.networks.scikit import is_scikit, read_scikit
@@ -69,7 +69,7 @@ class Asked:
     until: str | None = None
     labels: Any = None
     spec: Any = None
-    activation: str | Sequence[str] | None = None
+    activation: Activations | None = None
     outputs: "Outputs" = "logits"
     keeps_inputs: bool = False
     parts: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ def load(
     until: str | None = None,
     labels: Any = None,
     spec: Any = None,
-    activation: str | Sequence[str] | None = None,
+    activation: Activations | None = None,
     outputs: "Outputs" = "logits",
     parts: tuple[str, ...] = (),
 ) -> Subject:
@@ -93,9 +93,10 @@ def load(
     A function or module needs an `example` input (an array, or its shape) to become a network; so does an ONNX file
     that leaves lengths open. `until` names the node, tensor or layer of a file at which the network is to end. Weights
     without an architecture need a `spec` (its path, or a dictionary) or, if they are a chain of dense layers, the
-    `activation` of the hidden ones. `labels` names the column, the array or the file of the labels of data. `outputs`
-    of a classifier of scikit-learn are "logits" or "probabilities". `parts` are the arrays of an `.npz` file that are
-    the inputs of a network with several (`Network.parts`).
+    `activation` of the hidden ones, or a list of one a layer, each a word or a list of one word a neuron. `labels`
+    names the column, the array or the file of the labels of data. `outputs` of a classifier of scikit-learn are
+    "logits" or "probabilities". `parts` are the arrays of an `.npz` file that are the inputs of a network with several
+    (`Network.parts`).
     """
     asked = Asked(takes, example, until, labels, spec, activation, outputs, parts=parts)
     if isinstance(source, (str, Path)):
@@ -200,7 +201,9 @@ def _read_npz(path: Path, name: str, asked: Asked) -> Subject:
 
     arrays = read_arrays(path)
     told = asked.spec is not None or asked.activation is not None
-    if is_weight_list(arrays) and asked.spec is None:
+    if asked.activation is not None and differ_by_neuron(asked.activation):
+        arrays.pop("activations", None)  # those of a weight list, which others are given for
+    elif is_weight_list(arrays) and asked.spec is None:
         words = {} if asked.activation is None else {"activations": np.array(asked.activation)}
         return Network.described(describe({**arrays, **words}, str(path)), name)
     from ftheta.relu.export import is_steps, steps_of, to_equinox

@@ -29,6 +29,9 @@ FUNCTIONS = {
     "clip": lambda x: jnp.clip(x, -0.5, 0.5),
     "maximum of two": lambda x: jnp.maximum(x, 2 * x[::-1]),
     "side by side": lambda x: jnp.concatenate([x, jnp.sin(3 * x)]),
+    "neuron by neuron": lambda x: jnp.concatenate(
+        [f(p) for f, p in zip((jnp.tanh, jnp.sin), jnp.split(x, 2))]
+    ),
     "mean": lambda x: jnp.broadcast_to(x.mean(), (5,)),
     "difference": lambda x: x - jnp.cos(x) / 4,
 }

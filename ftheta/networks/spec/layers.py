@@ -16,6 +16,8 @@ Paddings = (
     Literal["same", "valid"] | Padding | Annotated[list[Padding], Field(min_length=1, max_length=8)]
 )
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
+Words = Text | Annotated[list[Text], Field(min_length=1, max_length=LONGEST)]
+"""One activation for all neurons of a layer, or one for each; of a convolution, one a channel."""
 Positive = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 
@@ -42,6 +44,7 @@ class DenseLayer(Weighted):
     """With a `constraint`, the matrix of norm 1 that belongs to the weight: over its norm, or orthogonalised."""
 
     kind: Literal["dense"]
+    activation: Words = "identity"
     constraint: Literal["spectral", "bjorck", "cayley"] | None = None
 
 
@@ -60,6 +63,7 @@ class ConvexPotential(Weighted):
 
 class Conv(Weighted):
     kind: Literal["conv"]
+    activation: Words = "identity"
     stride: Lengths = 1
     padding: Paddings | None = None
     dilation: Lengths = 1
@@ -180,7 +184,7 @@ class Spec(Strict):
     weights: Text | None = None
     layout: Literal["torch", "jax", "keras"] | None = None
     input: Annotated[list[Whole], Field(min_length=1, max_length=8)] | None = None
-    activation: Text | list[Text] | None = None
+    activation: Text | list[Words] | None = None
     layers: list[AnyLayer] = []
     ignore: list[Text] = []
 

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Dense, Description
-from ftheta.networks.files import activations, real
+from ftheta.networks.files import Activations, activations, differ_by_neuron, real
 from ftheta.networks.npy import read_arrays
 from ftheta.networks.programs.importing import Imported, import_program
 from ftheta.networks.reading import ensure_file
 from ftheta.networks.safetensors import read_safetensors
 
-from .chain import chain
+from .chain import Chain, chain
 from .layers import Spec, flat, validate
 from .nodes import graph
 from .skeleton import skeleton
@@ -28,7 +28,6 @@ MAX_LEVELS = 32
 MAX_LAYERS = 5000
 
 Arrays = Mapping[str, np.ndarray]
-Layers = str | Sequence[str]
 
 
 def read_weights(path: Path) -> dict[str, np.ndarray]:
@@ -53,7 +52,7 @@ def read(
     arrays: Arrays,
     path: Path,
     spec: Any = None,
-    activation: Layers | None = None,
+    activation: Activations | None = None,
     until: str | None = None,
 ) -> Imported:
     """The network whose weights are `arrays`, read from `path`.
@@ -173,7 +172,9 @@ def _built(spec: Spec, arrays: Arrays, where: str, until: str | None) -> Importe
     return import_program(program.until(until))
 
 
-def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: str) -> Imported:
+def _chain(
+    arrays: Arrays, words: Activations, layout: str | None, where: str, name: str
+) -> Imported:
     found = chain(arrays, layout)
     if found is None:
         raise SubjectError(
@@ -182,7 +183,9 @@ def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: 
             got=list_names(f"{name} {array.shape}" for name, array in arrays.items()),
             remedy=f"write a spec that names the layers in order:\n\n{skeleton(arrays, name)}",
         )
-    given = activations(words if isinstance(words, str) else list(words), len(found.links), where)
+    if differ_by_neuron(words):
+        return _built(_spelt_out(found, arrays, words), arrays, where, None)
+    given = activations(words, len(found.links), where)
     layers = []
     for link, word in zip(found.links, given):
         weight = real(arrays[link.weight], f"{where}: {link.weight}")
@@ -195,3 +198,21 @@ def _chain(arrays: Arrays, words: Layers, layout: str | None, where: str, name: 
         layers.append(Dense(weight, bias, word, has_bias=link.bias is not None))
     described = Description(tuple(layers))
     return Imported(described.apply, {}, (described.widths[0],), described)
+
+
+def _spelt_out(found: Chain, arrays: Arrays, words: Activations) -> Spec:
+    """The chain as a spec of its dense layers, of which the last is affine if it is given no activation."""
+    given = [*words, "identity"] if len(words) == len(found.links) - 1 else list(words)
+    if len(given) != len(found.links):
+        raise SubjectError(
+            "There must be one entry of `activation` a layer.",
+            got=f"{len(given)} entries, {len(found.links)} layers",
+        )
+    layers = [
+        {"kind": "dense", "weight": link.weight, "bias": link.bias, "activation": word}
+        for link, word in zip(found.links, given)
+    ]
+    shape = arrays[found.links[0].weight].shape
+    width = shape[1] if found.layout == "torch" else shape[0]
+    content = {"layout": found.layout, "input": [width], "layers": layers}
+    return validate(content, "activation")

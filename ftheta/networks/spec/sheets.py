@@ -1,6 +1,7 @@
 """The sheet on which the layers of a spec are written as nodes: names, constants, activations, affine maps."""
 
 from collections.abc import Callable, Mapping
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ FURTHER: Mapping[str, tuple[str, dict[str, Any]]] = {
     "log-softmax": ("LogSoftmax", {"axis": -1}),
 }
 """Activations without an entry in `ACTIVATIONS`: functions that are computed, and of which nothing more is known."""
+
+OF_WHOLE_LAYERS = ("softmax", "log-softmax")
+"""Activations whose entries look at one another: no neuron has one of its own."""
 
 EPSILON = {"torch": (1e-5, 1e-5), "jax": (1e-5, 1e-6), "keras": (1e-3, 1e-3)}
 """What PyTorch, flax and Keras add to a variance if nothing is said: in batch normalisation, and in all others."""
@@ -53,9 +57,11 @@ class Sheet:
     def chain(self, layers: list[Any], x: str, prefix: str) -> str:
         for i, layer in enumerate(layers):
             label = self._label(layer.name or f"{prefix}layer{i}")
-            x = self._add_activation(
-                layer.activation, self.writers[layer.kind](self, layer, x, label), label
-            )
+            x = self.writers[layer.kind](self, layer, x, label)
+            if isinstance(layer.activation, str):
+                x = self._add_activation(layer.activation, x, label)
+            else:
+                x = self._add_activations(layer, x, label)
             x = self.node("Identity", [x], label)  # so that `until` can name the layer
         return x
 
@@ -80,8 +86,42 @@ class Sheet:
         self.constants[name] = np.asarray(value)
         return name
 
+    def _add_activations(self, layer: kinds.DenseLayer | kinds.Conv, x: str, label: str) -> str:
+        """One activation a neuron: neighbours with the same one are taken together."""
+        words = list(layer.activation)
+        self._ensure_one_a_neuron(layer, words, label)
+        runs = [(word, len(list(same))) for word, same in groupby(words)]
+        sizes = self.constant(f"{label}:runs", [length for _, length in runs])
+        parts = tuple(f"{label}:run{i}" for i in range(len(runs)))
+        has_channels_first = isinstance(layer, kinds.Conv) and self.layout == "torch"
+        axis = 1 if has_channels_first else self.rank - 1
+        self.nodes.append(Node("Split", (x, sizes), parts, {"axis": axis}, label))
+        activated = [self._add_activation(word, part, part) for (word, _), part in zip(runs, parts)]
+        return self.node("Concat", activated, label, "neurons", axis=axis)
+
+    def _ensure_one_a_neuron(
+        self, layer: kinds.DenseLayer | kinds.Conv, words: list[str], label: str
+    ) -> None:
+        where = f"{self.tensors.where}, {label}"
+        weight = self.tensors.need("weight", layer.weight, layer.name, label)
+        neurons = self.tensors.taken[weight].shape[0 if self.layout == "torch" else -1]
+        if len(words) != neurons:
+            raise SubjectError(
+                "There must be one activation a neuron, or one word for all of them.",
+                where=where,
+                got=f"{len(words)} words, {neurons} neurons",
+            )
+        for word in words:
+            if _spelt(word) in OF_WHOLE_LAYERS:
+                raise SubjectError(
+                    "This activation is one of a whole layer.",
+                    where=where,
+                    got=word,
+                    remedy="give it as the only word of the layer",
+                )
+
     def _add_activation(self, word: str, x: str, label: str) -> str:
-        word = word.lower().replace("_", "-")
+        word = _spelt(word)
         if word == "identity":
             return x
         if word in FURTHER:
@@ -169,3 +209,7 @@ class Sheet:
 
     def epsilon(self, given: float | None, batch: bool) -> float:
         return EPSILON[self.layout][not batch] if given is None else given
+
+
+def _spelt(word: str) -> str:
+    return word.lower().replace("_", "-")

@@ -3,6 +3,7 @@
 from functools import partial
 from itertools import pairwise
 from math import isfinite
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -19,9 +20,11 @@ from ftheta.logic import (
     Table,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Description, count, random_mlp
+from ftheta.networks import ACTIVATIONS, Dense, Description, count, random_mlp
 from ftheta.networks import realisation as real
+from ftheta.networks.activations import LEAK
 from ftheta.networks.description import require_layers
+from ftheta.networks.spec.read import read
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers
 from ftheta.theorems.charts_networks import draw_layers
@@ -177,14 +180,36 @@ def _tabulate_layers(description: Description) -> Table:
 
 
 def _examples(theta: Description) -> Examples:
-    """The description written to a file and read back."""
-    if count(theta).parameters > real.STORED:
-        return Examples(claims=())
-    lost = Enclosure.exact(real.lost_in_a_file(theta))
-    return Examples(
+    """The description written to a file and read back; a network whose activation changes from neuron to neuron."""
+    claims = [_claim_one_activation()]
+    if count(theta).parameters <= real.STORED:
+        lost = Enclosure.exact(real.lost_in_a_file(theta))
+        name = "numbers changed by writing to a file and reading back"
+        claims.append(Identity(name, lost, Enclosure.exact(0)))
+    return Examples(tuple(claims))
+
+
+def _claim_one_activation() -> Identity:
+    """$z=\\max(z,0)-\\max(-z,0)$, and with another factor so is the leaky ReLU: a network of neurons of these three
+    kinds is one of ReLUs alone, of which it has more."""
+    rng = np.random.default_rng(0)
+    hidden, head = random_mlp(rng, (3, 6, 2), bias=0.5).layers
+    words = ["relu", "identity", "leaky-relu"] * 2
+    arrays = {"W0": hidden.weight, "b0": hidden.bias, "W1": head.weight, "b1": head.bias}
+    mixed = Network.of_import(read(arrays, Path("mixed.npz"), activation=[words]), "mixed")
+    slopes = {"relu": 0.0, "identity": 1.0, "leaky-relu": float(LEAK)}
+    below = np.array([slopes[word] for word in words])
+    of_relus = Description(
         (
-            Identity(
-                "numbers changed by writing to a file and reading back", lost, Enclosure.exact(0)
+            Dense(
+                np.vstack([hidden.weight, -hidden.weight]),
+                np.concatenate([hidden.bias, -hidden.bias]),
+                "relu",
             ),
+            Dense(np.hstack([head.weight, -head.weight * below]), head.bias),
         )
+    )
+    seen = real.compare_outputs(mixed, of_relus, rng.normal(size=(64, 3)))
+    return _claim_same_output(
+        "a network of ReLU, leaky and linear neurons, and of ReLUs alone", seen
     )

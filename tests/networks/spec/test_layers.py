@@ -105,6 +105,76 @@ def test_activations_are_those_of_pytorch(tmp_path, word):
     )
 
 
+class ByNeuron(nn.Module):
+    """Its own activation for every neuron, which are on the axis after that of the batch."""
+
+    def __init__(self, affine, words):
+        super().__init__()
+        self.affine = affine
+        self.words = words
+
+    def forward(self, x):
+        z = self.affine(x)
+        columns = [ACTIVATIONS[word](z[:, i]) for i, word in enumerate(self.words)]
+        return torch.stack(columns, 1)
+
+
+BY_NEURON = ["tanh", "relu", "relu", "gelu", "tanh"]
+
+
+@pytest.mark.parametrize(
+    "affine, shape, layer",
+    [
+        (nn.Linear(3, 5), (3,), {"kind": "dense"}),
+        (nn.Conv1d(2, 5, 3), (2, 8), {"kind": "conv"}),
+        (nn.Conv2d(2, 5, 3), (2, 8, 7), {"kind": "conv"}),
+    ],
+)
+def test_the_activation_may_change_from_neuron_to_neuron(tmp_path, affine, shape, layer):
+    module = ByNeuron(affine, BY_NEURON)
+    layers = [{**layer, "name": "affine", "activation": BY_NEURON}]
+    agrees_with_torch(tmp_path, module, shape, layers)
+
+
+def test_a_chain_may_change_its_activation_from_neuron_to_neuron(tmp_path):
+    torch.manual_seed(0)
+    module = nn.Sequential(ByNeuron(nn.Linear(3, 5), BY_NEURON), nn.Linear(5, 2)).double()
+    names = {"0.affine.weight": "W0", "0.affine.bias": "b0", "1.weight": "W1", "1.bias": "b1"}
+    arrays = {names[name]: held.numpy() for name, held in module.state_dict().items()}
+    # the words that the file has of its own are not those that are given
+    np.savez(tmp_path / "w.npz", activations=np.array(["relu", "identity"]), **arrays)
+    net = ft.load(tmp_path / "w.npz", activation=[BY_NEURON, "identity"])
+    assert isinstance(net, ft.Network) and net.description is None
+    x = RNG.normal(size=3)
+    with torch.no_grad():
+        np.testing.assert_allclose(net(x), module(torch.tensor(x)[None])[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "given, says",
+    [
+        (["relu"] * 4, "4 words, 5 neurons"),
+        (["relu"] * 4 + ["softmax"], "one of a whole layer"),
+        (["relu"] * 4 + ["wobble"], "Unknown activation"),
+        ([], "at least 1 item"),
+        (["relu"] * 4 + [3], "valid string"),
+    ],
+)
+def test_what_no_neuron_can_have_is_refused(tmp_path, given, says):
+    np.savez(
+        tmp_path / "w.npz", W0=np.ones((5, 3)), b0=np.ones(5), W1=np.ones((2, 5)), b1=np.ones(2)
+    )
+    with pytest.raises(SubjectError) as caught:
+        ft.load(tmp_path / "w.npz", activation=[given, "identity"])
+    assert says in str(caught.value)
+
+
+def test_every_layer_needs_an_entry(tmp_path):
+    np.savez(tmp_path / "w.npz", W0=np.ones((5, 3)), W1=np.ones((2, 5)))
+    with pytest.raises(SubjectError, match="one entry of `activation` a layer"):
+        ft.load(tmp_path / "w.npz", activation=[["relu"] * 5, "identity", "relu"])
+
+
 def conv(module, shape, **spec):
     return pytest.param(
         module, shape, {"kind": "conv", "name": "0", "activation": "relu", **spec}, id=str(spec)
