@@ -92,6 +92,14 @@ def softmax(logits: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "n k"]:
     return shifted / shifted.sum(1, keepdims=True)
 
 
+def cross_entropies(
+    logits: Float[np.ndarray, "n k"], classes: Int[np.ndarray, "n"]
+) -> Float[np.ndarray, "n"]:
+    r"""$\ln\sum_ke^{z_k}-z_{y}$ of every row, without overflow."""
+    shifted = logits - logits.max(1, keepdims=True)
+    return np.log(np.exp(shifted).sum(1)) - shifted[np.arange(len(classes)), classes]
+
+
 def fit_temperature(logits: Float[np.ndarray, "n k"], classes: Int[np.ndarray, "n"]) -> float:
     r"""The $T$ at which $\mathrm{softmax}(z/T)$ has the least cross-entropy on these rows (`guo2017`).
 

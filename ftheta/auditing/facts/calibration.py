@@ -8,10 +8,12 @@ from ftheta.estimates import binomial_interval
 from ftheta.estimates.calibration import (
     Reliability,
     calibration_test,
+    cross_entropies,
     fit_temperature,
     reliability,
     softmax,
 )
+from ftheta.estimates.paired import sign_flip_test
 from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, Series
 from ftheta.subjects import Network
 
@@ -21,8 +23,12 @@ from .evaluation import evaluate_classes
 
 CONFIDENCE = 0.95
 LEVEL = 0.01  # of the test of calibration
+# rows from which a temperature is advised: what is fitted to fewer may be off by half of itself
+LEAST_TO_FIT = 100
+FOLDS = 2
 ROUNDING = 1e-4  # by which outputs that are probabilities may miss a sum of 1
 LEAST_LOG = -700.0
+NO_TEMPERATURE = "fit a temperature to more rows: on these none is known to help"
 # ECE that a calibrated network shows by chance, above which nothing is said of a good one
 COARSE = 0.1
 LEAST_ROWS = 30  # of a group in the diagram
@@ -56,6 +62,8 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     )
     temperature = fit_temperature(given.logits, classes)
     mended = reliability(softmax(given.logits / temperature).max(1), given.right)
+    advice = f"divide the logits by {temperature:.3g} (ECE {percent(mended.error)} on these rows)"
+    helps = _temperature_helps(given.logits, classes, rng)
     source = (
         "of the outputs, which are probabilities"
         if given.are_given
@@ -104,7 +112,7 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
         f"measured, {n:,} rows, p = {test.p:.2g}",
         judged_by=beyond,
         means=f"A calibrated network would show {percent(test.expected)} on so many rows.",
-        remedy=f"divide the logits by {temperature:.3g} (ECE {percent(mended.error)} on these rows)",
+        remedy=advice if helps else NO_TEMPERATURE,
     )
     return Part(facts, charts=(_diagram(given),), findings=found_by if says_something else ())
 
@@ -116,6 +124,21 @@ def _read_confidences(outputs: np.ndarray, right: np.ndarray) -> _Confidences:
         return _Confidences(outputs, softmax(outputs), right, False)
     logits = np.log(np.maximum(outputs, np.exp(LEAST_LOG)))
     return _Confidences(logits, outputs / outputs.sum(1, keepdims=True), right, True)
+
+
+def _temperature_helps(logits: np.ndarray, classes: np.ndarray, rng: np.random.Generator) -> bool:
+    """Whether a temperature lowers the cross-entropy significantly on rows that it was not fitted to."""
+    n = len(classes)
+    if n < LEAST_TO_FIT:
+        return False
+    fold = rng.permutation(n) % FOLDS
+    gained = np.zeros(n)
+    for k in range(FOLDS):
+        away = fold == k
+        temperature = fit_temperature(logits[~away], classes[~away])
+        before = cross_entropies(logits[away], classes[away])
+        gained[away] = before - cross_entropies(logits[away] / temperature, classes[away])
+    return bool(gained.mean() > 0) and sign_flip_test(gained, rng) <= LEVEL
 
 
 def _describe(bins: Reliability, given: _Confidences, p: float) -> str:

@@ -1,0 +1,79 @@
+"""Linear bounds where programs are odd: operands that occur twice, ends that are infinite or subnormal, outputs that do
+not vary."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from ftheta.graph import Interval, trace
+from ftheta.graph.domains.linear import METHODS, BoxSet, LinearBounds, Program, linear_bounds
+from ftheta.graph.domains.linear.curves import CURVES, lines_around
+
+
+def bounds_over(f, lo, hi, method) -> LinearBounds:
+    lo, hi = np.atleast_2d(lo), np.atleast_2d(hi)
+    program = Program.of(trace(f, np.zeros(lo.shape[1:]), fold_rounded=False))
+    with np.errstate(all="ignore"):
+        return linear_bounds(program, [BoxSet(Interval(lo, hi))], method=method, steps=2)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("extremum", [jnp.maximum, jnp.minimum])
+@pytest.mark.parametrize("lo", [-2.0, -0.5, 1.0])
+def test_the_extremum_of_a_slot_with_itself_is_the_slot(extremum, method, lo):
+    found = bounds_over(lambda x: extremum(x, x), [lo], [lo + 1], method)
+    assert np.all(np.abs(found.lower - lo) <= 1e-12)
+    assert np.all(np.abs(found.upper - lo - 1) <= 1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_outputs_that_do_not_vary_are_known(method, boxes):
+    f = lambda x: jnp.where(np.array([True, False]), 3.0, 0 * x[0] + 1.0).at[1].set(-1.0)
+    found = bounds_over(f, -np.ones((boxes, 2)), np.ones((boxes, 2)), method)
+    assert np.allclose(found.lower, [3, -1]) and np.allclose(found.upper, [3, -1])
+
+
+@pytest.mark.parametrize("method", ["forward", "crown"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: jnp.tanh(jnp.square(1e200 * x) - jnp.square(1e200 * x[::-1])),
+        lambda x: jnp.cos(jnp.square(1e200 * x) - jnp.square(1e200 * x[::-1])),
+        lambda x: jnp.exp(-jnp.abs(jnp.square(1e200 * x) - jnp.square(1e200 * x[::-1]))),
+    ],
+)
+def test_ranges_without_ends_are_bounded_by_what_the_function_attains(f, method):
+    found = bounds_over(f, [-1.0, -1.0], [1.0, 1.0], method)
+    assert np.all(found.lower >= -1.0 - 1e-12) and np.all(found.upper <= 1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("x", [5e-324, 1.7e308, -5e-324, -1.7e308])
+@pytest.mark.parametrize(
+    "f, value",
+    [
+        (lambda x: x * jnp.tanh(x) - x, lambda x: x * np.tanh(x) - x),
+        (lambda x: jnp.where(x > 0, x, jnp.expm1(x)), lambda x: x if x > 0 else np.expm1(x)),
+    ],
+)
+def test_ends_that_are_subnormal_or_nearly_infinite_are_cut_inside_of_the_range(f, value, x):
+    found = bounds_over(f, [x], [x], "crown")
+    with np.errstate(all="ignore"):
+        assert found.lower[0, 0] <= value(x) <= found.upper[0, 0]
+
+
+@pytest.mark.parametrize("name", ["tanh", "square", "sinh", "exp"])
+@pytest.mark.parametrize("ends", [(-np.inf, np.inf), (-np.inf, 1.0), (-1.0, np.inf)])
+def test_curves_have_lines_on_unbounded_ranges(name, ends):
+    x = Interval(*(np.array([end]) for end in ends))
+    lower_slope, lower_offset, upper_slope, upper_offset = lines_around(CURVES[name], x)
+    at = np.clip(np.linspace(-20, 20, 41), *ends)
+    value = CURVES[name].value(Interval.point(at))
+    assert np.all(lower_slope * at + lower_offset <= value.hi)
+    assert np.all(upper_slope * at + upper_offset >= value.lo)
+
+
+def test_the_middle_of_an_interval_is_inside():
+    ends = np.array([-np.inf, -1.7e308, -1.0, -5e-324, 0.0, 5e-324, 1.5e-323, 1.0, 1.7e308, np.inf])
+    lo, hi = (end[np.triu_indices(len(ends))] for end in np.meshgrid(ends, ends, indexing="ij"))
+    assert Interval(lo, hi).contains(Interval(lo, hi).middle)
