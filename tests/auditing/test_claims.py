@@ -328,3 +328,33 @@ def test_blocks_whose_weights_are_computed_on_the_way_are_invertible_up_to_round
         "invertible_blocks"
     ]
     assert known.lo == 2 and known.basis is Basis.FLOAT
+
+
+def overconfident(rows: int) -> Network:
+    """A classifier that is sure of everything, and wrong on every third row."""
+    y = np.arange(rows) % 2
+    x = np.zeros((rows, 3))
+    x[np.arange(rows), np.where(np.arange(rows) % 3 == 0, 1 - y, y)] = 8.0
+    return FIRST_TWO.with_data(Dataset("rows", x, y))
+
+
+@pytest.mark.parametrize("rows, advised", [(32, False), (400, True)])
+def test_a_temperature_is_advised_where_there_are_enough_rows_to_fit_one(rows, advised):
+    (found,) = part_of("calibration", overconfident(rows)).findings
+    assert found.says.startswith("Overconfident")
+    assert found.remedy.startswith("divide the logits") == advised
+
+
+def test_no_temperature_is_advised_where_none_helps():
+    """Half of the rows are too sure, the others too unsure: the best temperature is 1."""
+    n = 4000
+    k = np.arange(n)
+    logit = np.where(k % 2, np.log(9.0), np.log(1.5))
+    right = np.where(k % 2, k % 80 < 66, True)
+    x = np.zeros((n, 3))
+    x[:, 0] = logit
+    cross = lambda t: np.mean(np.log1p(np.exp(np.where(right, -1, 1) * logit * t)))
+    assert cross(1.0) - min(map(cross, np.linspace(0.5, 2, 301))) < 1e-4
+    rows = Dataset("rows", x, np.where(right, 0, 1))
+    (found,) = part_of("calibration", FIRST_TWO.with_data(rows)).findings
+    assert "confident" in found.says and "more rows" in found.remedy
