@@ -30,77 +30,116 @@ class Contraction:
 @lru_cache(32)
 def by_derivatives(plan: ContractionPlan, full: bool) -> Contraction:
     """From the parts of the plan: adjoints of every output at every input, then products of Gram matrices."""
+    prepare = jax.jit(partial(_features, plan))
     block = jax.jit(partial(_block, plan, full))
-    return Contraction(
-        jax.jit(jax.vmap(_features(plan), (None, 0))),
-        lambda left, right: np.asarray(block(left, right)),
-    )
+
+    def kernel(left: Any, right: Any) -> np.ndarray:
+        total = np.asarray(block(left, right))
+        for part, (_, d), (_, e) in zip(plan.parts, left, right):
+            if part.joined:
+                total = total + _product(np.asarray(d), np.asarray(e), full)
+        return total.swapaxes(1, 2) if full else total / plan.outputs
+
+    return Contraction(prepare, kernel)
 
 
-def _features(plan: ContractionPlan) -> Callable[[Any, Any], list[tuple[Any, Any]]]:
-    """For one input: rows of features (None for a part that is taken as it is) and adjoints of all outputs."""
+def _features(plan: ContractionPlan, params: Any, x: Any) -> list[tuple[Any, Any]]:
+    """For each part and all inputs: rows of features (None for one that is not taken apart), and adjoints of all
+    outputs."""
+    swept = jax.vmap(_sweep(plan), (None, 0))(params, x)
+    return [_finish(part, *found) for part, found in zip(plan.parts, swept)]
+
+
+def _sweep(plan: ContractionPlan) -> Callable[[Any, Any], list[tuple[list[Any], list[Any]]]]:
+    """For one input: what each part multiplies, and the adjoints of all outputs, a pair for every use."""
     graph = plan.graph
     out = plan.graph.outputs[0]
     wanted = [slot for part in plan.parts for slot in part.adjoints()]
     active = active_slots(graph, wanted + list(graph.argument(0)))
 
-    def features(params: Any, x: Any) -> list[tuple[Any, Any]]:
+    def sweep(params: Any, x: Any) -> list[tuple[list[Any], list[Any]]]:
         primal = forward(VALUES, graph, *graph.signature.inputs_of((params, x)))
 
-        def adjoints(seed: Any) -> list[Any]:
+        def adjoints(seed: Any) -> list[list[Any]]:
             swept = backward(ADJOINTS, primal, {out.id: seed.reshape(out.shape)}, active)
             return [_adjoint_rows(part, swept) for part in plan.parts]
 
         swept = jax.vmap(adjoints)(jnp.eye(out.size, dtype=out.dtype))
-        return [_join(part, primal, found) for part, found in zip(plan.parts, swept)]
+        operands = [[primal[use.operand] for use in part.uses] for part in plan.parts]
+        return list(zip(operands, swept))
 
-    return features
+    return sweep
 
 
-def _adjoint_rows(part: ParameterBlock, swept: Any) -> Any:
+def _adjoint_rows(part: ParameterBlock, swept: Any) -> list[Any]:
     if part.uses:
-        return jnp.concatenate([use.adjoints(swept[use.result]) for use in part.uses])
-    return jnp.ravel(swept[part.adjoints()[0]])
+        return [use.adjoints(swept[use.result]) for use in part.uses]
+    return [jnp.ravel(swept[part.adjoints()[0]])]
 
 
-def _join(part: ParameterBlock, primal: Any, adjoints: Any) -> tuple[Any, Any]:
-    """Rows of features and adjoints of a part that is taken apart; else its derivatives, `(outputs, entries)`."""
+def _finish(part: ParameterBlock, operands: list[Any], adjoints: list[Any]) -> tuple[Any, Any]:
+    """Of all inputs: rows of features and adjoints of a part that is taken apart; else its derivatives, `(inputs,
+    outputs, entries)`."""
     if not part.uses:
-        return None, adjoints
-    rows = jnp.concatenate([use.features(primal[use.operand]) for use in part.uses])
+        return None, adjoints[0]
     if part.apart:
-        return rows, adjoints
-    return None, jnp.einsum("pk,opc->ock", rows, adjoints).reshape(len(adjoints), -1)
+        rows = [jax.vmap(use.features)(x) for use, x in zip(part.uses, operands)]
+        return jnp.concatenate(rows, 1), jnp.concatenate(adjoints, 2)
+    join = partial(_join, part)
+    if part.positions == 1:
+        return None, jax.vmap(join)(operands, adjoints)
+    # The windows of one image stay in the cache, those of many do not.
+    return None, jax.lax.map(lambda row: join(*row), (operands, adjoints))
+
+
+def _join(part: ParameterBlock, operands: list[Any], adjoints: list[Any]) -> Any:
+    """Derivatives of all outputs at one input, `(outputs, entries)`."""
+    total: Any = 0.0
+    for use, x, delta in zip(part.uses, operands, adjoints):
+        many = len(delta)
+        turned = delta.swapaxes(1, 2).reshape(many * use.outputs, use.positions)
+        products = [turned @ columns for columns in use.columns(x)]
+        total = total + jnp.concatenate(products, -1).reshape(many, -1)
+    return total
 
 
 def _block(plan: ContractionPlan, full: bool, left: Any, right: Any) -> jax.Array:
-    """The kernel between two blocks of inputs. Gram matrices of adjoints that parts share are made once."""
+    """The sum over all outputs of the kernel between two blocks of inputs, but for parts that are joined. Gram matrices
+    of adjoints that parts share are made once."""
     n = len(left[0][1])
     m = len(right[0][1])
     many = plan.outputs
     total = jnp.zeros((n, many, m, many) if full else (n, m))
     known: dict[int, jax.Array] = {}
     for part, (a, d), (b, e) in zip(plan.parts, left, right):
+        if part.joined:
+            continue
         slot = part.adjoints()[0].id
         if part.positions > 1 and part.apart:
             total = total + _over_positions(a, b, d, e, full)
             continue
         shared = slot if part.apart or part.bias else -1
-        gram = known[shared] if shared in known else _gram(d, e, full)
+        gram = known[shared] if shared in known else _product(d, e, full)
         if shared >= 0:
             known[shared] = gram
         if part.apart:
             scale = a[:, 0] @ b[:, 0].T
             gram = gram * (scale[:, None, :, None] if full else scale)
         total = total + gram
-    return total.swapaxes(1, 2) if full else total / many
+    return total
 
 
-def _gram(d: jax.Array, e: jax.Array, full: bool) -> jax.Array:
-    """Of adjoints `(n, out, …)`: between all pairs of outputs, or summed over equal ones."""
+def _product(d: Any, e: Any, full: bool) -> Any:
+    """Of adjoints `(n, out, …)`: between all pairs of outputs, or summed over equal ones.
+
+    NumPy forms one half alone of the product of an array with itself, XLA the whole.
+    """
+    n, many = d.shape[:2]
+    m = len(e)
     if not full:
-        return d.reshape(len(d), -1) @ e.reshape(len(e), -1).T
-    return jnp.einsum("ikp,jlp->ikjl", *(x.reshape(*x.shape[:2], -1) for x in (d, e)))
+        return d.reshape(n, -1) @ e.reshape(m, -1).T
+    product = d.reshape(n * many, -1) @ e.reshape(m * many, -1).T
+    return product.reshape(n, many, m, many)
 
 
 def _over_positions(

@@ -54,6 +54,11 @@ class ParameterBlock:
             and self.positions**2 * (self.inputs + self.outputs) < self.inputs * self.outputs
         )
 
+    @property
+    def joined(self) -> bool:
+        """Whether it multiplies rows of features and is not taken apart."""
+        return bool(self.uses) and not self.apart
+
     def adjoints(self) -> tuple[Slot, ...]:
         """The slots whose adjoints are taken."""
         return tuple(use.result for use in self.uses) or (self.bias or self.parameter,)

@@ -8,7 +8,6 @@ computes double-precision convolutions in plain loops; unfolded into windows the
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -20,7 +19,8 @@ from ftheta.graph.graph import Node, Slot
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """One product with a parameter: `features(operand)` is $A$ and `adjoints(δ)` is $Δ$, `positions` rows each.
+    """One product with a parameter: `columns(operand)` are the columns of $A$ in a few blocks and `adjoints(δ)` is $Δ$,
+    `positions` rows each.
 
     Uses of one parameter with the same `layout` have the entries of $W$ in the same order.
     """
@@ -31,8 +31,12 @@ class Use:
     inputs: int
     outputs: int
     layout: Any
-    features: Callable[[Any], Any]
+    columns: Callable[[Any], list[Any]]
     adjoints: Callable[[Any], Any]
+
+    def features(self, operand: Any) -> Any:
+        """All of $A$."""
+        return jnp.concatenate(self.columns(operand), -1)
 
 
 def use_of(node: Node, parameter: Slot) -> Use | None:
@@ -66,9 +70,9 @@ def _matrix(node: Node, side: int) -> Use | None:
             delta.reshape(outputs, positions).T if side == 0 else delta.reshape(positions, outputs)
         )
 
-    features = lambda x: x.transpose(order).reshape(positions, inputs)
+    columns = lambda x: [x.transpose(order).reshape(positions, inputs)]
     layout = ("matrix", matrix.shape, tuple(a for a, _ in pairs))
-    return Use(other, node.outputs[0], positions, inputs, outputs, layout, features, adjoints)
+    return Use(other, node.outputs[0], positions, inputs, outputs, layout, columns, adjoints)
 
 
 # -- convolutions --------------------------------------------------------------------------------
@@ -102,25 +106,27 @@ def _convolution(node: Node) -> Use:
     )
 
 
-def windows(node: Node, x: Any) -> Any:
-    """What each output pixel sees, `(images · pixels, window · channels)`."""
+def windows(node: Node, x: Any) -> list[Any]:
+    """What each output pixel sees, `(images · pixels, part of the window · channels)`: a block for each line of the
+    window along the last axis. So an image is copied once for each pixel of a line, not of the window."""
     p = node.params
-    spec = node.params["dimension_numbers"]
+    spec = p["dimension_numbers"]
     window = [node.inputs[1].shape[k] for k in spec.rhs_spec[2:]]
     pixels = [node.outputs[0].shape[k] for k in spec.out_spec[2:]]
     edges = [(0, 0, 0), *((a, b, 0) for a, b in p["padding"]), (0, 0, 0)]
     padded = jax.lax.pad(x.transpose(_channels_last(spec.lhs_spec)), jnp.zeros((), x.dtype), edges)
-    images = padded.shape[0]
-    channels = padded.shape[-1]
-    steps = p["window_strides"]
-    seen = []
-    for offset in product(*map(range, window)):
-        first = [o * hole for o, hole in zip(offset, p["rhs_dilation"])]
-        last = [a + (n - 1) * step + 1 for a, n, step in zip(first, pixels, steps)]
-        seen.append(
-            jax.lax.slice(padded, (0, *first, 0), (images, *last, channels), (1, *steps, 1))
-        )
-    return jnp.concatenate(seen, -1).reshape(-1, channels * len(seen))
+    axes = list(zip(window, pixels, p["window_strides"], p["rhs_dilation"]))
+    last = len(axes)  # the axis of images comes first
+
+    def see(image: Any, axis: int, offset: int) -> Any:
+        _, n, step, hole = axes[axis - 1]
+        first = offset * hole
+        return jax.lax.slice_in_dim(image, first, first + (n - 1) * step + 1, step, axis)
+
+    lines = [jnp.concatenate([see(padded, last, k) for k in range(window[-1])], -1)]
+    for axis in range(1, last):
+        lines = [see(line, axis, k) for line in lines for k in range(window[axis - 1])]
+    return [line.reshape(-1, line.shape[-1]) for line in lines]
 
 
 def _channels_last(spec: Any) -> tuple[int, ...]:
