@@ -145,6 +145,8 @@ class Approximation:
             ]
         )
 
+    __repr__ = __str__
+
     def _outcome(self) -> str:
         if self.reached:
             return "reached"

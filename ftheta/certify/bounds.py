@@ -57,6 +57,8 @@ class Bounds:
     def __str__(self) -> str:
         return f"[{self.lower}, {self.upper}] ({self.method}; {self.meaning})"
 
+    __repr__ = __str__
+
 
 def bounds(
     f: Any,

@@ -49,6 +49,11 @@ class DiffusionModel:
     _centre: np.ndarray
     _scale: float
 
+    def __repr__(self) -> str:
+        rows, dimension = self.law.atoms.shape
+        how = f"{self.sampler}, {self.steps} steps, {self.schedule}"
+        return f"DiffusionModel({how}; of {rows:,} rows in dimension {dimension})"
+
     def sample(self, n: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
         """`n` new rows."""
         rng = np.random.default_rng(seed)

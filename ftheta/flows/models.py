@@ -39,6 +39,10 @@ class FlowModel:
     _sample: Callable[[np.random.Generator, int], np.ndarray]
     _log_density: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
+    def __repr__(self) -> str:
+        floor = "" if self.floor is None else f", floor {self.floor.middle:.6g}"
+        return f"FlowModel({self.kind}, dimension {self.dimension}; loss {self.loss.middle:.6g}{floor})"
+
     def sample(self, n: int, seed: int = 0) -> Float[np.ndarray, "n d"]:
         """`n` new rows."""
         return self._sample(np.random.default_rng(seed), n)

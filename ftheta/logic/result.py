@@ -82,6 +82,10 @@ class Result:
     see_also: tuple[str, ...] = ()
     schema: int = SCHEMA
 
+    def __repr__(self) -> str:
+        """Id, verdict and summary; claims and charts are not written out."""
+        return f"Result({self.id!r}, {self.verdict}: {self.summary})"
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:

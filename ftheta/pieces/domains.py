@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ftheta.logic.errors import UsageError
 from ftheta.shapes import Float
@@ -258,6 +259,16 @@ class Space:
 
 
 Domain: TypeAlias = Segment | Polyline | Polygon | Box | Space
+
+
+def as_domain(given: Domain | tuple[ArrayLike, ArrayLike]) -> Domain:
+    """The domain itself; of a pair `(lower, upper)`, the box."""
+    if isinstance(given, tuple) and len(given) == 2:
+        return Box(*given)
+    if not isinstance(given, Domain):
+        remedy = "(lower, upper), Segment(a, b), Polyline(points), Polygon(vertices), Box(lower, upper) or Space(d)"
+        raise UsageError("That is no domain.", got=type(given).__name__, remedy=remedy)
+    return given
 
 
 def _turn(a: Sequence[Fraction], b: Sequence[Fraction], c: Sequence[Fraction]) -> Fraction:

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ftheta.logic.enclosure import Basis, Enclosure
 
 from .by_points import PointComplex
 from .cells import Certificate
 from .complex import Complex
-from .domains import LARGEST_BOX, Box, Domain, Polyline, Space, domain_volume
+from .domains import LARGEST_BOX, Box, Domain, Polyline, Space, as_domain, domain_volume
 from .enumeration import NO_LABEL, Chunk, Tally
 from .plan import Plan
 from .questions.corner_values import exact_corner
@@ -21,7 +22,7 @@ POOR = 1e-6  # corners with a larger error bound, relative to the domain, are co
 
 def pieces(
     net: Any,
-    domain: Domain,
+    domain: Domain | tuple[ArrayLike, ArrayLike],
     *,
     exact: Exactness = "auto",
     max_cells: int | None = None,
@@ -30,7 +31,8 @@ def pieces(
     maps: bool = True,
     workers: int = 1,
 ) -> Complex:
-    """All pieces of a network on a domain: a `ReluNetwork`, or anything `ft.load` makes a network of.
+    """All pieces of a network on a domain: a `ReluNetwork`, or anything `ft.load` makes a network of. A pair
+    `(lower, upper)` is a box.
 
     `exact="auto"` decides every sign in float64 with a rigorous error bound and only the open ones in rational
     arithmetic; `exact=True` computes in rational arithmetic throughout; `exact=False` takes open signs for zero and
@@ -41,6 +43,7 @@ def pieces(
     polygons and boxes (segments, rational arithmetic and boxes of many dimensions take one): the same pieces, in
     another order.
     """
+    domain = as_domain(domain)
     budget = checked_budget(max_cells, max_seconds, max_work)
     maps = maps or isinstance(domain, Polyline)  # its segments have charts of their own
     parts = begin(net, domain, exact, budget, store=True, maps=maps, workers=workers)
@@ -63,7 +66,7 @@ def pieces(
 
 def count_pieces(
     net: Any,
-    domain: Domain,
+    domain: Domain | tuple[ArrayLike, ArrayLike],
     *,
     exact: Exactness = "auto",
     max_cells: int | None = None,
@@ -72,6 +75,7 @@ def count_pieces(
     workers: int = 1,
 ) -> Enclosure:
     """The number of pieces, nothing stored, by `workers` threads: exactly, or at least those found in the budget."""
+    domain = as_domain(domain)
     budget = checked_budget(max_cells, max_seconds, max_work)
     if isinstance(domain, Space):
         from .space import count_in_space
@@ -91,7 +95,7 @@ def count_pieces(
 
 def stream_pieces(
     net: Any,
-    domain: Domain,
+    domain: Domain | tuple[ArrayLike, ArrayLike],
     *,
     exact: Exactness = "auto",
     max_cells: int | None = None,
@@ -101,6 +105,7 @@ def stream_pieces(
     workers: int = 1,
 ) -> Iterator[Chunk]:
     """The pieces in chunks of some ten thousand, while the enumeration runs: memory stays bounded."""
+    domain = as_domain(domain)
     budget = checked_budget(max_cells, max_seconds, max_work)
     for part in begin(net, domain, exact, budget, store=True, maps=maps, workers=workers):
         yield from part.chunks

@@ -10,7 +10,7 @@ import numpy as np
 from ftheta.logic.errors import UsageError
 from ftheta.relu.network import ReluNetwork
 
-from .domains import LARGEST_BOX, Box, Domain, Polygon, Polyline, Segment, Space
+from .domains import LARGEST_BOX, Box, Domain, Polyline, Space
 from .enumeration import Budget, Chunk, Tally, enumerate_cells
 from .plan import Plan, make_plan
 from .signs import exact_body
@@ -41,11 +41,8 @@ def checked_budget(max_cells: Any, max_seconds: Any, max_work: Any = None) -> Bu
     return Budget(most_cells, max_seconds, None if max_work is None else int(max_work))
 
 
-def checked_arguments(net: Any, domain: Any, exact: Any) -> ReluNetwork:
+def checked_arguments(net: Any, exact: Any) -> ReluNetwork:
     """The network in normal form, if the arguments are what they should be."""
-    if not isinstance(domain, Segment | Polyline | Polygon | Box | Space):
-        remedy = "Segment(a, b), Polyline(points), Polygon(vertices), Box(lower, upper) or Space(d)"
-        raise UsageError("That is no domain.", got=type(domain).__name__, remedy=remedy)
     if exact not in (True, False, "auto"):
         raise UsageError('exact is True, False or "auto".', got=exact)
     if isinstance(net, ReluNetwork):
@@ -74,7 +71,7 @@ def begin(
     workers: int = 1,
 ) -> list[Enumeration]:
     """The enumerations that make up a domain: one, or one for every segment of a polyline."""
-    form = checked_arguments(net, domain, exact)
+    form = checked_arguments(net, exact)
     deadline = budget.deadline()
     parts = domain.segments if isinstance(domain, Polyline) else (domain,)
     checked_workers(workers)

@@ -18,7 +18,7 @@ from .setting import Exactness, checked_arguments
 
 def count_in_space(net: Any, space: Space, exact: Exactness, budget: Budget) -> Enclosure:
     """The number of pieces in all of space: exactly, or at least those found within the budget."""
-    plan = make_plan(checked_arguments(net, space, exact), space.chart)
+    plan = make_plan(checked_arguments(net, exact), space.chart)
     deadline = budget.deadline()
     if exact == "auto" and not plan.is_in_range(1.0):
         exact = True

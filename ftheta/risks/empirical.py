@@ -257,6 +257,8 @@ class Risk:
         sure = f"bootstrap {self.interval.nominal:.0%} in [{lo:.6g}, {hi:.6g}]"
         return f"{self.loss} risk {self.value:.6g} on {n:,} rows, {sure}"
 
+    __repr__ = __str__
+
 
 def risk(
     net: Any,

@@ -113,6 +113,8 @@ class Constants:
     def __str__(self) -> str:
         return _describe(self)
 
+    __repr__ = __str__
+
 
 def constants(
     net: Any,

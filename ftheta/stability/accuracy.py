@@ -114,6 +114,8 @@ class Robustness:
         )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def robustness(
     net: Any,

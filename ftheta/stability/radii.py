@@ -93,6 +93,8 @@ class CertifiedRadius:
             lines.append(f"  … and {len(radius) - 20:,} more rows")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def certified_radius(
     net: Any,

@@ -71,6 +71,8 @@ class Proof:
             return f"equal at every input of the box ({self.meaning})"
         return f"no output moves by more than {self.deviation.hi:.3g} at any input of the box ({self.meaning})"
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, eq=False)
 class Simplified:
@@ -102,6 +104,8 @@ class Simplified:
         dead, linear = (sum(map(len, parts)) for parts in (self.dead, self.linear))
         neurons = f"{dead:,} neurons are dead, {linear:,} linear, {self.open_neurons:,} open"
         return f"{before} is {after} on this set: {neurons}"
+
+    __repr__ = __str__
 
 
 def simplify(

@@ -85,6 +85,8 @@ class SmoothedLabels:
             lines.append(f"  row {k}: {said} (p ≥ {probability:.6f})")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 class Smoothed:
     """A classifier smoothed by noise of size `sigma`: the standard deviation of normal noise, half the width of uniform
@@ -107,6 +109,9 @@ class Smoothed:
         if self.outputs < 2:
             raise SubjectError("A label needs at least two outputs.", got=f"{self.outputs}")
         self._count_labels = _compile_counting(net, self.sigma, noise)
+
+    def __repr__(self) -> str:
+        return f"Smoothed({self.net!r}, {self.noise} noise of size {self.sigma:g})"
 
     def count(self, x: ArrayLike, draws: int, seed: int = 0) -> Int[np.ndarray, "outputs"]:
         """How often each label comes out at one input, of so many draws of noise."""

@@ -51,6 +51,12 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.x)
 
+    def __repr__(self) -> str:
+        """Its name and shapes; rows are not written out."""
+        shape = "×".join(map(str, self.x.shape[1:]))
+        labels = "no labels" if self.y is None else f"labels {self.y.dtype}"
+        return f"Dataset({self.name!r}, {len(self):,} rows of {shape}, {labels})"
+
     @cached_property
     def fingerprint(self) -> str:
         return digest(self.x, self.y)

@@ -307,6 +307,8 @@ def from_object(found: Any, name: str, asked: Asked = Asked()) -> Subject:
         return _from_scikit(found, name, asked)
     if isinstance(found, np.ndarray):
         return from_rows(found, name, asked.labels)
+    if isinstance(found, tuple) and len(found) == 2 and not is_stateful(found):
+        found = dict(zip(("x", "y"), found))
     if isinstance(found, dict) and Dataset in asked.takes:
         arrays = {str(key): np.asarray(values) for key, values in found.items()}
         return from_arrays(arrays, Path("the dictionary"), "the rows", asked.labels, asked.parts)

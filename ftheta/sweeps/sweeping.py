@@ -318,3 +318,5 @@ class Sweep:
             [f"{counts.failed:,} failed"] if counts.failed else []
         )
         return ", ".join([*parts, self.stopped] if self.stopped else parts)
+
+    __repr__ = __str__

@@ -366,3 +366,5 @@ class Fit:
             f"  {self.seconds:.2f} s{rate}; compiled in {self.compile_seconds:.2f} s",
         ]
         return "\n".join([*lines, f"  {self.trouble}"] if self.trouble else lines)
+
+    __repr__ = __str__

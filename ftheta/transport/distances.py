@@ -112,6 +112,8 @@ class Distance:
         lines.append(f"  p-value for one law (permutations): {told}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def distance(
     x: ArrayLike, y: ArrayLike, kind: Kind = "w1", confidence: float = 0.95, *, seed: int = 0

@@ -138,6 +138,8 @@ class Transport:
         )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def _ends(number: Enclosure) -> dict[str, Any]:
     return {"lo": number.lo, "hi": number.hi, "basis": str(number.basis)}

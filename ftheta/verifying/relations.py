@@ -167,6 +167,8 @@ class Range:
         rows = zip(self.lo, self.least, self.greatest, self.hi)
         return "\n".join(f"from {a:.6g} … {b:.6g} to {c:.6g} … {d:.6g}" for a, b, c, d in rows)
 
+    __repr__ = __str__
+
 
 def range(
     net: Any,

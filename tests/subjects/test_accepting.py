@@ -55,3 +55,49 @@ def test_packages_that_can_be_called_take_modules_too():
     assert found.result == pytest.approx(y.item()) and found.gradient == pytest.approx(
         x.grad.numpy()
     )
+
+
+def test_a_pair_of_bounds_is_a_box_of_pieces(module):
+    lower, upper = [-1.0] * 4, [1.0] * 4
+    of_pair = ft.pieces(module, (lower, upper))
+    assert len(of_pair) == len(ft.pieces(module, ft.pieces.Box(lower, upper)))
+    assert ft.count_pieces(module, (lower, upper)).lo == len(of_pair)
+    assert ft.equal(module, module, (lower, upper))
+    for domain in ("[0, 1]", (lower, upper, lower)):
+        with pytest.raises(UsageError, match="That is no domain"):
+            ft.pieces(module, domain)
+
+
+def test_a_pair_of_rows_and_labels_is_data():
+    pair = (X, np.arange(6) % 3)
+    data = ft.load(pair)
+    assert isinstance(data, ft.Dataset) and np.array_equal(data.x, X)
+    assert data.y is not None and np.array_equal(data.y, pair[1])
+    with pytest.raises(SubjectError, match="one label per row"):
+        ft.load((X, [0, 1]))
+
+
+SHOWN = {
+    "result": lambda net, data: ft.check("hat-function"),
+    "network": lambda net, data: net,
+    "data": lambda net, data: data,
+    "bounds": lambda net, data: ft.bounds(net, (-np.ones(4), np.ones(4))),
+    "range": lambda net, data: ft.range(net, (-np.ones(4), np.ones(4))),
+    "Lipschitz constant": lambda net, data: ft.lipschitz(net),
+    "radius": lambda net, data: ft.certified_radius(net, data.x[0], 2),
+    "accuracy": lambda net, data: ft.robustness(net, data, eps=[0.1]),
+    "simplified": lambda net, data: ft.simplify(net, (-np.ones(4), np.ones(4))),
+    "smoothed": lambda net, data: ft.smooth(net, 0.5),
+    "constants": lambda net, data: ft.constants(net, data, "cross-entropy"),
+    "transport": lambda net, data: ft.transport(data.x, data.x + 1),
+    "distance": lambda net, data: ft.distance(data.x, data.x + 1),
+    "flow": lambda net, data: ft.flow(data, kind="exact"),
+    "diffusion": lambda net, data: ft.diffuse(data),
+}
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_what_is_found_is_shown_in_a_few_lines(module, what):
+    data = ft.Dataset("rows", np.float64(X), np.arange(6) % 3)
+    shown = repr(SHOWN[what](ft.load(module, (4,)), data))
+    assert len(shown) < 1000 and "array(" not in shown and " object at " not in shown

@@ -12,6 +12,7 @@ from math import inf
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import UsageError
@@ -23,7 +24,7 @@ from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.canonical import canonical
 from ftheta.relu.symmetry.folding import distance
 
-from ..domains import Box, Domain, Polygon, Polyline, Segment, Space
+from ..domains import Box, Domain, Polygon, Polyline, Segment, Space, as_domain
 from ..enumeration import Budget, Chunk, clock
 from ..normal_forms import AnyNetwork, exact_network_of
 from ..plan import Plan
@@ -100,7 +101,7 @@ class Equality:
 def equal(
     f: AnyNetwork,
     g: AnyNetwork,
-    domain: Domain,
+    domain: Domain | tuple[ArrayLike, ArrayLike],
     *,
     max_cells: int | None = None,
     max_seconds: float | None = None,
@@ -112,6 +113,7 @@ def equal(
     `points` random inputs are tried for a difference before anything is enumerated; `max_cells` and `max_seconds` limit
     the enumeration of the cells of the difference. On `Space(d)` only the first two ways are open.
     """
+    domain = as_domain(domain)
     budget = checked_budget(max_cells, max_seconds)
     one = exact_network_of(f)
     other = exact_network_of(g)

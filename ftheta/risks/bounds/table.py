@@ -101,6 +101,8 @@ class RiskBounds:
             ]
         )
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, eq=False)
 class ClassifierRows:
