@@ -100,6 +100,13 @@ class Interval:
             np.abs(self.lo) if self.lo is self.hi else np.maximum(np.abs(self.lo), np.abs(self.hi))
         )
 
+    @property
+    def middle(self) -> Array:
+        """A number of the interval, in the middle; where an end is infinite, the one that is nearest to 0."""
+        bounded = np.isfinite(self.lo) & np.isfinite(self.hi)
+        with np.errstate(invalid="ignore"):  # halves of subnormal numbers are rounded
+            return np.clip(np.where(bounded, self.lo / 2 + self.hi / 2, 0.0), self.lo, self.hi)
+
     def contains(self, x: ArrayLike) -> bool:
         x = np.asarray(x)
         return bool(np.all((self.lo <= x) & (x <= self.hi)))

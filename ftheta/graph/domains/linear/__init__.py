@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.domains.interval.rounding import Array
 from ftheta.graph.domains.linear.backward import Form, Relaxed
 from ftheta.graph.domains.linear.forward import Forward
@@ -81,7 +82,7 @@ def linear_bounds(
     slot = program.graph.outputs[output]
     if method == "forward" and rows is None:
         lower_form, upper_form = Forward(relaxed, sets).of_entries(slot)
-        x = relaxed.enclosures[slot.id].map(lambda end: end.reshape(lower_form.offset.shape))
+        x = _in_rows(relaxed.enclosures[slot.id])
         lower = np.fmax(lower_form.least(sets), x.lo)
         upper = np.fmax(upper_form.least(sets), -x.hi)
         return LinearBounds(lower, -upper, lower_form, upper_form, relaxed)
@@ -90,10 +91,15 @@ def linear_bounds(
     lower, lower_form = _below(relaxed, sets, slot, seeds, method, steps)
     upper, upper_form = _below(relaxed, sets, slot, -seeds, method, steps)
     if rows is None:
-        x = relaxed.enclosures[slot.id]
-        lower = np.fmax(lower, x.lo.reshape(lower.shape))
-        upper = np.fmax(upper, -x.hi.reshape(upper.shape))
+        x = _in_rows(relaxed.enclosures[slot.id])
+        lower = np.fmax(lower, x.lo)
+        upper = np.fmax(upper, -x.hi)
     return LinearBounds(lower, -upper, lower_form, upper_form, relaxed)
+
+
+def _in_rows(x: Interval) -> Interval:
+    """(boxes, entries); one box where the slot is the same in all."""
+    return x.map(lambda end: end.reshape(len(end), -1))
 
 
 def bound_each_below(

@@ -20,7 +20,7 @@ from ftheta.graph.domains.interval.arithmetic import sqrt as interval_sqrt
 from ftheta.graph.domains.interval.arithmetic import square as interval_square
 from ftheta.graph.domains.interval.functions import MONOTONE, cos, cosh, sin
 from ftheta.graph.domains.interval.intervals import Interval
-from ftheta.graph.domains.interval.rounding import Array, add_above, multiply_above
+from ftheta.graph.domains.interval.rounding import LARGEST, Array, add_above, multiply_above
 from ftheta.graph.domains.linear.derivatives import SLOPES, number, power_slope
 
 BISECTIONS = 40
@@ -48,8 +48,7 @@ def _plain(f: Function) -> Callable[[Array], Array]:
     """In floats, for choosing slopes."""
 
     def middle(x: Array) -> Array:
-        found = f(Interval(x, x))
-        return found.lo / 2 + found.hi / 2
+        return f(Interval(x, x)).middle
 
     return middle
 
@@ -71,7 +70,7 @@ def _line_above(curve: Curve, x: Interval, most: Array) -> tuple[Array, Array]:
         _height(curve, x.lo, np.minimum(x.hi, 0.0), slope, touch, curve.left, x.lo <= 0),
         _height(curve, np.maximum(x.lo, 0.0), x.hi, slope, touch, curve.right, x.hi >= 0),
     )
-    middle = x.lo / 2 + x.hi / 2
+    middle = x.middle
     good = np.isfinite(offset) & (slope * middle + offset < most)
     return np.where(good, slope, 0.0), np.where(good, offset, most)
 
@@ -79,7 +78,7 @@ def _line_above(curve: Curve, x: Interval, most: Array) -> tuple[Array, Array]:
 def _choose_slope(curve: Curve, x: Interval) -> tuple[Array, Array]:
     """The slope of the line above that is lowest in the middle, and the point of the concave part where it touches."""
     g, slope = _plain(curve.value), _plain(curve.slope)
-    middle = x.lo / 2 + x.hi / 2
+    middle = x.middle
     secant = (g(x.hi) - g(x.lo)) / (x.hi - x.lo)
     in_left = x.hi <= 0
     in_right = x.lo >= 0
@@ -108,7 +107,7 @@ def _tangent_through(g: Callable, slope: Callable, anchor: Array, far: Array) ->
     at_anchor = g(anchor)
     excess = lambda t: g(t) - slope(t) * (t - anchor) - at_anchor
     near = np.zeros_like(far)
-    end = far.copy()
+    end = np.clip(far, -LARGEST, LARGEST)  # from ∞ no bisection comes back
     none = ~(excess(far) > 0)
     for _ in range(BISECTIONS):
         middle = near + (end - near) / 2

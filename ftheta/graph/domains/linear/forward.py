@@ -76,13 +76,13 @@ class Forward:
         """Forms below functionals `rows` (functionals, *shape) of a slot."""
         A = np.broadcast_to(rows.reshape(1, len(rows), -1), (self._boxes, len(rows), slot.size))
         return self.form(
-            self._compose(A, self._sides(slot), np.zeros(A.shape[:2]), np.zeros(A.shape[:2]))
+            self._compose(A, self._of_operand(slot), np.zeros(A.shape[:2]), np.zeros(A.shape[:2]))
         )
 
     @np.errstate(all="ignore")
     def of_entries(self, slot: Slot) -> tuple[Form, Form]:
         """Forms below the entries of a slot, and below their negatives."""
-        sides = self._sides(slot)
+        sides = self._of_operand(slot)
         halves = (slice(None, slot.size), slice(slot.size, None))
         lower, upper = (
             self.form(Sides(sides.slopes[:, half], sides.offset[:, half], sides.error[:, half]))

@@ -100,9 +100,7 @@ def log_sum_exp(
 
 def _plane_below(x: Interval, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """The tangent plane in the middle, less what its rounded gradient can be off by over the box."""
-    middle = np.where(
-        np.isfinite(x.lo) & np.isfinite(x.hi), x.lo / 2 + x.hi / 2, np.clip(0.0, x.lo, x.hi)
-    )
+    middle = x.middle
     point = Interval(middle, middle)
     top = middle.max(axes, keepdims=True)
     terms = EXP(sub(point, Interval(top, top)))

@@ -136,11 +136,13 @@ def _wave(program: Program, node: Node) -> Plan:
 
 
 def _kink(left: float, right: float) -> Rule:
-    """A function with one kink at 0; of a pair of operands, the other one is 0."""
+    """A function with one kink at 0; of a pair of operands, the other one is 0, or the same: then there is no kink."""
 
     def rule(program: Program, node: Node) -> Plan | None:
-        for operand in node.inputs:
-            others = [slot for slot in node.inputs if slot is not operand]
+        if len(node.inputs) == 2 and node.inputs[0] == node.inputs[1]:
+            return _affine(node.outputs[0], [(node.inputs[0], identity())])
+        for place, operand in enumerate(node.inputs):
+            others = node.inputs[:place] + node.inputs[place + 1 :]
             zero = all(uniform(other, program.constants) == 0.0 for other in others)
             if zero and _varies(program, operand) and operand.shape == node.shape:
                 return _plan_kink(operand, left, right)

@@ -38,9 +38,9 @@ def lines_around(
     `kinks` too, which need not be exact."""
     left, right, cuts = _pieces(x, knots, kinks)
     heights = evaluate(Interval(cuts, cuts)).value
-    at_cuts = heights.lo / 2 + heights.hi / 2
+    at_cuts = heights.middle
     pieces = _Pieces.of(evaluate, left, right)
-    middle = x.lo / 2 + x.hi / 2
+    middle = x.middle
     upper = _line_above(evaluate, pieces, cuts, at_cuts, middle)
     lower = _line_above(_negate(evaluate), pieces.negate(), cuts, -at_cuts, middle)
     return -lower[0], -lower[1], *upper
@@ -63,7 +63,8 @@ def _pieces(
 ) -> tuple[Array, Array, Array]:
     """The pieces (left and right ends), and all cuts in order: arrays (pieces or cuts, entries)."""
     inner = [np.clip(k, x.lo, x.hi) for k in knots]
-    even = [x.lo + (x.hi - x.lo) * (k / EVEN_PIECES) for k in range(1, EVEN_PIECES)]
+    shares = [k / EVEN_PIECES for k in range(1, EVEN_PIECES)]
+    even = [np.nan_to_num((1 - t) * x.lo + t * x.hi) for t in shares]  # ∞ − ∞: any place will do
     spread = asinh_cuts(x.lo, x.hi, SPREAD_PIECES)[1:]
     turns = [np.full(x.shape, k) for k in kinks]
     cuts = np.sort(
@@ -86,14 +87,9 @@ class _Pieces:
 
     @classmethod
     def of(cls, evaluate: Evaluate, left: Array, right: Array) -> "_Pieces":
-        centre = left / 2 + right / 2
-        return cls(
-            left,
-            right,
-            evaluate(Interval(left, right)),
-            centre,
-            evaluate(Interval(centre, centre)).value,
-        )
+        piece = Interval(left, right)
+        centre = piece.middle
+        return cls(left, right, evaluate(piece), centre, evaluate(Interval(centre, centre)).value)
 
     def negate(self) -> "_Pieces":
         slope = None if self.whole.slope is None else _minus(self.whole.slope)
@@ -169,7 +165,7 @@ def _height(evaluate: Evaluate, pieces: _Pieces, slope: Array) -> Array:
         worst = np.argpartition(-excess, min(HALVED, len(excess) - 1), axis=0)[:HALVED]
         a = np.take_along_axis(left, worst, 0)
         b = np.take_along_axis(right, worst, 0)
-        c = a / 2 + b / 2
+        c = Interval(a, b).middle
         first, second = (_Pieces.of(evaluate, *ends).excess(slope) for ends in pairwise((a, c, b)))
         # a half is inside of the piece, whose bound holds for it too
         old = np.take_along_axis(excess, worst, 0)
