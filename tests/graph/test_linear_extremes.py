@@ -4,6 +4,7 @@ not vary."""
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 from ftheta.graph import Interval, trace
 from ftheta.graph.domains.linear import METHODS, BoxSet, LinearBounds, Program, linear_bounds
@@ -77,3 +78,22 @@ def test_the_middle_of_an_interval_is_inside():
     ends = np.array([-np.inf, -1.7e308, -1.0, -5e-324, 0.0, 5e-324, 1.5e-323, 1.0, 1.7e308, np.inf])
     lo, hi = (end[np.triu_indices(len(ends))] for end in np.meshgrid(ends, ends, indexing="ij"))
     assert Interval(lo, hi).contains(Interval(lo, hi).middle)
+
+
+@pytest.mark.parametrize("padding", [(2, -2), (-2, 2), (3, -4), (-4, 3), (-1, -1), (5, -3)])
+@pytest.mark.parametrize("count, stride", [(1, 1), (3, 1), (3, 4)])
+def test_what_is_cropped_may_reach_into_the_padding_of_the_other_side(count, stride, padding):
+    if count + sum(padding) < 1:
+        pytest.skip("nothing is left")
+    kernel = jnp.asarray(np.array([[[2.0]]]))
+    conv = lambda x: lax.conv_general_dilated(x[None, None], kernel, (stride,), (padding,)).ravel()
+    sums = lambda x: 2 * lax.reduce_window(x, 0.0, lax.add, (1,), (stride,), (padding,))
+    x = np.arange(1.0, count + 1)
+    before, after = padding
+    wide = np.pad(x, (max(before, 0), max(after, 0)))
+    left = wide[max(-before, 0) : len(wide) - max(-after, 0)]
+    for f in (conv, sums):  # XLA itself gives up on some of them
+        for method in ("interval", "crown"):
+            found = bounds_over(f, x, x, method)
+            assert np.allclose(found.lower, 2 * left[::stride])
+            assert np.allclose(found.upper, 2 * left[::stride])

@@ -127,10 +127,11 @@ def windows(
         return x
     spread = np.full([(n - 1) * d + 1 if n else 0 for n, d in zip(x.shape, base_dilation)], fill)
     spread[tuple(slice(None, None, d) for d in base_dilation)] = x
-    cropped = spread[
-        tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(spread.shape, padding))
+    wide = np.pad(spread, [(max(a, 0), max(b, 0)) for a, b in padding], constant_values=fill)
+    # what is cropped may reach beyond the entries, into the padding of the other side
+    padded = wide[
+        tuple(slice(max(-a, 0), max(0, n - max(-b, 0))) for n, (a, b) in zip(wide.shape, padding))
     ]
-    padded = np.pad(cropped, [(max(a, 0), max(b, 0)) for a, b in padding], constant_values=fill)
     reach = [(w - 1) * d + 1 for w, d in zip(sizes, window_dilation)]
     view = np.lib.stride_tricks.sliding_window_view(padded, reach)
     step = tuple(slice(None, None, s) for s in strides)

@@ -49,22 +49,23 @@ class Geometry:
 
     @property
     def _padded_shape(self) -> tuple[int, ...]:
-        return tuple(n + a + b for n, (a, b) in zip(self._spread, self.padding))
+        return tuple(max(0, n + a + b) for n, (a, b) in zip(self._spread, self.padding))
 
     def _cut(self, offset: Sequence[int]) -> Places:
         """The entries of the padded array that the windows read at this offset."""
         starts = [k * d for k, d in zip(offset, self.dilation)]
-        ends = [
-            start + (n - 1) * s + 1 for start, n, s in zip(starts, self.positions, self.strides)
-        ]
-        return (..., *(slice(a, b, s) for a, b, s in zip(starts, ends, self.strides)))
+        counts = zip(starts, self.positions, self.strides)
+        return (..., *(slice(start, start + n * s, s) for start, n, s in counts))
 
     def _overlap(self) -> tuple[Places, Places]:
         """Where the padded array and the spread one coincide, in the places of either (negative padding crops)."""
-        inner = [
-            slice(max(a, 0), n - max(b, 0)) for n, (a, b) in zip(self._padded_shape, self.padding)
+        starts = [max(a, 0) for a, _ in self.padding]
+        ends = [
+            max(start, min(n + a, m))
+            for start, n, (a, _), m in zip(starts, self._spread, self.padding, self._padded_shape)
         ]
-        outer = [slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(self._spread, self.padding)]
+        inner = [slice(*span) for span in zip(starts, ends)]
+        outer = [slice(p.start - a, p.stop - a) for p, (a, _) in zip(inner, self.padding)]
         return (..., *inner), (..., *outer)
 
     def pad(self, x: Array) -> Array:
