@@ -55,5 +55,7 @@ class UnknownSubjectError(SubjectError):
 
 def suggest(word: str, known: Iterable[str], otherwise: str = "", *, most: int = 2) -> str:
     """The remedy for a word that is not known: the nearest known ones, or, where none is near, what else to do."""
-    near = difflib.get_close_matches(word, list(known), n=most, cutoff=0.5)
+    names = list(known)
+    holding = [name for name in names if word and word in name.split("-")]
+    near = holding[:most] or difflib.get_close_matches(word, names, n=most, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

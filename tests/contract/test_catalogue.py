@@ -29,6 +29,8 @@ def test_ids_resolve_with_underscores_and_dashes():
 def test_an_unknown_id_suggests_the_nearest():
     with pytest.raises(UsageError, match="gd-strongly-convex"):
         entry_of("gd-strongly-konvex")
+    with pytest.raises(UsageError, match="did you mean ntk-kernel"):
+        entry_of("ntk")
 
 
 def test_theorems_of_the_public_interface_can_be_called_when_their_package_is_imported():

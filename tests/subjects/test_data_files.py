@@ -80,6 +80,11 @@ def test_what_pandas_and_numpy_write(tmp_path):
     assert found.x.tolist() == np.eye(3).tolist() and found.columns == ("a", "b", "c")
 
 
+def test_numbers_that_count_columns_are_a_header(tmp_path):
+    found = data(csv(tmp_path, "0,1,label\n0.5,0.25,1\n0.75,0.5,0\n"), labels="label")
+    assert found.x.tolist() == [[0.5, 0.25], [0.75, 0.5]] and found.columns == ("0", "1")
+
+
 def test_quoted_cells_and_one_column(tmp_path):
     assert data(csv(tmp_path, '"a, b","c"\n"1","2"\n')).columns == ("a, b", "c")
     assert data(csv(tmp_path, "1\n2\n")).x.tolist() == [[1], [2]]
@@ -101,6 +106,7 @@ def test_every_number_is_read_back_exactly(tmp_path, array):
     [
         ("a,b\n1,2\n3,x\n", ("line 3", "'b'", "'x'")),
         ("a,b\n1,2\n3,1_000\n", ("line 3", "'1_000'")),
+        ("5.1,3.5,x\n4.9,3.0,1.4\n", ("line 1", "'column 3'", "'x'")),
         ("a,b\n1,2\n3,\n5,NaN\n,6\n", ("missing", "line 3", "1 in 'a', 2 in 'b'")),
         ("a,b\n1,2\n3,inf\n", ("finite", "line 3", "'b'")),
         ("a,b\n1,2\n3,1e999\n", ("finite", "line 3")),

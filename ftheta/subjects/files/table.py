@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 
@@ -292,7 +293,12 @@ def _delimiter(text: str) -> str:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row has a word where the rows below it have numbers."""
+    """Whether the first row has a word where the rows below it have numbers. Most of it are words, or its numbers count
+    columns, as in 0, 1, … and the label: a row of other numbers is data, in which a word is an error."""
+    numbers = [number for number in map(_number, rows[0]) if number is not None]
+    counts = all(b - a == 1 for a, b in pairwise(numbers)) and all(map(float.is_integer, numbers))
+    if not counts and 2 * len(numbers) >= len(rows[0]):
+        return False
     below = [
         [row[k] for row in rows[1:] if len(row) == len(rows[0]) and not _is_missing(row[k])]
         for k in range(len(rows[0]))
