@@ -298,8 +298,10 @@ class Study:
         if self._db.execute(f"SELECT 1 FROM {self._table} WHERE _key = ?", (key,)).fetchone():
             return "done"
         row = (self.number, key, self.store.owner)
-        done = self._db.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", row)
-        return "mine" if done.rowcount else "theirs"
+        self._db.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", row)
+        ask = "SELECT owner FROM claims WHERE study = ? AND key = ?"
+        (owner,) = self._db.execute(ask, row[:2]).fetchone()  # one whose worker died is still mine
+        return "mine" if owner == self.store.owner else "theirs"
 
     def commit(self, outcomes: Sequence[tuple[bytes, Cell, Outcome]]) -> None:
         """All of these in one transaction; a cell that is there already stays as it is."""

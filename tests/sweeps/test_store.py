@@ -110,6 +110,7 @@ def test_two_clients_never_claim_the_same_cell_and_a_dead_one_claims_nothing(tmp
     one, two = (store.study("d", "n", {}, GRID.names) for store in (first, second))
     assert one.claim(keys[:4]) == ["mine"] * 4
     assert two.claim(keys) == ["theirs"] * 4 + ["mine"] * 2
+    assert one.claim(keys[3:5]) == ["mine", "theirs"]  # its worker died, and it is handed out again
     one.commit([(keys[0], GRID[0], Outcome({"v": 1}, None, 0.0))])
     assert two.claim(keys[:2]) == ["done", "theirs"]
     first._lock.close()  # what the system does for a client that dies  # type: ignore[union-attr]

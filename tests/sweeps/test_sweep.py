@@ -98,10 +98,11 @@ def test_failed_cells_are_done_again_when_asked(pool, tmp_path):
     assert sweep(fails_once, settings, on=pool, store=store, retry_failed=True).complete
 
 
-def test_a_cell_that_kills_its_worker_is_tried_again_and_then_given_up(pool, tmp_path):
-    found = sweep(
-        trainings.deadly, {"a": [0, 1, 2, 3, 4], "marks": str(tmp_path)}, 2, on=pool, retries=1
-    )
+@pytest.mark.parametrize("store", [None, "runs.db"])
+def test_a_cell_that_kills_its_worker_is_tried_again_and_then_given_up(pool, tmp_path, store):
+    grid = {"a": [0, 1, 2, 3, 4], "marks": str(tmp_path)}
+    path = store and tmp_path / store
+    found = sweep(trainings.deadly, grid, 2, on=pool, store=path, retries=1)
     table = found.table(timing=True)
     assert found.counts.failed == 2
     for row in table.rows():
