@@ -19,6 +19,7 @@ import numpy as np
 from flint import fmpq, fmpq_poly  # type: ignore[import-untyped]
 
 from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.errors import SubjectError
 from ftheta.logic.witness import Witness
 from ftheta.shapes import Float
 
@@ -162,31 +163,47 @@ def degree_for(spread: Oscillation, width: float, eps: float) -> int | None:
 def find_unseparated(
     generators: Sequence[Callable[[Any], Any]], lo: float, hi: float, points: int
 ) -> list[tuple[float, float]]:
-    """Pairs of points at which all generators agree (mirror images, and neighbours on a grid), and zeros (x, x)."""
+    """Pairs of points at which all generators agree (mirror images, and neighbours on a grid), and zeros (x, x).
+
+    Neighbours agree in float64 also where a generator saturates: they count only where they surely agree."""
     x = np.linspace(lo, hi, points)
     rows = np.array([[float(g(t)) for t in x] for g in generators])
     zeros = [(float(x[i]), float(x[i])) for i in np.flatnonzero((rows == 0).all(0))]
     order = np.lexsort(rows)
     same = (np.diff(rows[:, order], axis=1) == 0).all(0)
-    return zeros + [(float(x[i]), float(x[j])) for i, j in zip(order[:-1][same], order[1:][same])]
+    found = list(zip(order[:-1][same].tolist(), order[1:][same].tolist()))
+    apart = [(float(x[i]), float(x[j])) for i, j in found if abs(i - j) > 1]
+    beside = [(float(x[i]), float(x[j])) for i, j in found if abs(i - j) == 1]
+    return zeros + apart + keep_surely_unseparated(generators, beside)
 
 
 def keep_surely_unseparated(
     generators: Sequence[Callable[[Any], Any]], pairs: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float]]:
-    """Those of the pairs at which all generators can be evaluated in rationals, and agree (vanish, of a zero)."""
+    """Those of the pairs at which all generators are known exactly, and agree (vanish, of a zero)."""
 
     def exactly(g: Callable[[Any], Any], t: float) -> Fraction | None:
         try:
             return Fraction(g(Fraction(t)))
         except (TypeError, ValueError, ArithmeticError):
-            return None
+            return _without_rounding(g, t)
 
     def sure(s: float, t: float) -> bool:
         values = [(exactly(g, s), exactly(g, t)) for g in generators]
         return all(a is not None and a == b and (s != t or a == 0) for a, b in values)
 
     return [(s, t) for s, t in pairs if sure(s, t)]
+
+
+def _without_rounding(g: Callable[[Any], Any], t: float) -> Fraction | None:
+    """The value of a program whose enclosure at a point is a point; None where it rounds or cannot be followed."""
+    at = np.array([[t]])
+    try:
+        box = ranges(g, at, at)
+    except SubjectError:
+        return None
+    exact = box.lo.shape == (1,) and box.lo[0] == box.hi[0]
+    return Fraction(float(box.lo[0])) if exact else None
 
 
 def too_far(

@@ -105,6 +105,21 @@ def steepness(sigma: Scalar, tail: float) -> float:
     return z
 
 
+def find_fall(sigma: Scalar, z: float) -> tuple[float, float] | None:
+    """Two points, the first one smaller, where a function is surely larger at the first; None where none was met.
+
+    Looked at are a grid of [−2z, 2z] and points ever further out."""
+    far = z * np.geomspace(2, STEEPEST, 257)
+    at = np.concatenate([-far[::-1], z * np.linspace(-2, 2, 4097)[1:-1], far])
+    box = ranges(sigma, at[:, None], at[:, None])
+    highest = np.maximum.accumulate(box.lo)
+    below = np.flatnonzero(box.hi[1:] < highest[:-1])
+    if not len(below):
+        return None
+    last = int(below[0]) + 1
+    return float(at[np.argmax(box.lo[:last])]), float(at[last])
+
+
 def shortfall(sigma: Scalar, z: float) -> float:
     """How far σ is from its limits 0 and 1 at −z and z, rounded up."""
     at = np.array([[-z], [z]])

@@ -83,7 +83,7 @@ def separating(subject: Family) -> Finding:
         return Finding.proved(
             "the constant 1 and x itself", "x ≠ y where x and y differ, and 1 ≠ 0"
         )
-    return Finding.sampled(f"no two of {POINTS} points agree")
+    return Finding.sampled(f"no two of {POINTS} points agree, neighbours within rounding aside")
 
 
 @theorem(
@@ -125,10 +125,11 @@ def stone_weierstrass(
     missed = b.distance_below(f.f, pairs)
     degree = b.degree_for(spread, hi - lo, eps)
     polynomials = generators == USUAL
+    # of another algebra the points that it does not separate tell how far it is at least
     distance = (
         Enclosure.between(0.0, found.value.hi)
         if polynomials
-        else Enclosure(missed, max(missed, bound.lo))
+        else Enclosure.at_least(missed, samples=POINTS)
     )
     witness = b.too_far(f.f, generators, pairs, bound) if missed > bound.hi else None
     return Evidence(

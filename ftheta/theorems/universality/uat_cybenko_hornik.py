@@ -78,6 +78,9 @@ def sigmoidal(subject: Family, *, tail: float) -> Finding:
     note = f"within {tail:g} of its limits beyond ±{z:g}"
     if sigma in s.SIGMOIDS.values():
         return Finding.proved(note, "monotone with limits 0 and 1 by its closed form")
+    fall = s.find_fall(sigma, z)
+    if fall is not None:
+        return Finding.failed("it falls from z = {:.6g} to z = {:.6g}".format(*fall))
     return Finding.sampled(note)
 
 

@@ -1,5 +1,6 @@
 """Residual networks and the flows they tend to."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import exp, pi
 
@@ -11,8 +12,11 @@ from flint import arb, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ftheta.catalogue import theorem
 from ftheta.flows.fields import FLOWS, Flow, circling_tanh, growth, rotation
 from ftheta.logic import Basis, Enclosure, Verdict
+from ftheta.running import run
+from ftheta.subjects import Family, Network
 from ftheta.theorems.depth.neural_ode_limit.convergence import (
     acceleration_of,
     allowed_variation,
@@ -201,3 +205,40 @@ def test_ball_arithmetic_leaves_the_working_precision_alone():
     before = ctx.prec
     ball_euler(growth(1.0), growth(1.0).layers(3))
     assert ctx.prec == before
+
+
+def family_of(flow: Flow, apply=None) -> Family:
+    def member(T: int, rng: np.random.Generator) -> Network:
+        return Network(f"{T} layers", apply or flow.output, flow.layers(T), flow.start.shape)
+
+    return Family("stated", member, flow, [8, 16, 32, 64])
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_what_is_stated_truly_of_a_flow_is_not_contradicted(name):
+    found = run(theorem("neural-ode-limit"), family_of(FLOWS[name](1.0)))
+    statements = next(check for check in found.checks if check.name.startswith("statements"))
+    assert "end, acceleration" in statements.finding.note
+    assert found.claims[0].judgement.verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"acceleration": Enclosure.exact(1)},  # e at the end
+        {"end": [arb(2)]},
+        {"balls": lambda u: u / 2},
+    ],
+)
+def test_what_is_stated_wrongly_of_a_flow_refutes_nothing(wrong):
+    found = run(theorem("neural-ode-limit"), family_of(replace(growth(1.0), **wrong)))
+    assert found.verdict is Verdict.INAPPLICABLE
+    assert [c.name for c in found.checks if c.finding.status.value == "failed"] == [
+        "statements about the flow that are true"
+    ]
+
+
+def test_members_that_take_other_steps_are_not_judged_by_those_of_the_flow():
+    found = run(theorem("neural-ode-limit"), family_of(growth(1.0), lambda theta, x: 5 * x))
+    claim = found.claims[0]
+    assert claim.judgement.contradicted and claim.claim.left.hi > 64 * (5 - exp(1)) * 0.99

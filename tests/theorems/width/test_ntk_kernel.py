@@ -9,11 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import linalg
 
+from ftheta.catalogue import theorem
 from ftheta.kernels.angles import arc_cosine
+from ftheta.logic import Verdict
 from ftheta.networks import Dense, Description, random_mlp
+from ftheta.running import run
+from ftheta.subjects import Family, Network
 from ftheta.theorems.width.ntk_kernel.relu import (
     WideLimit,
     gaussian_p_value,
+    he_network,
     he_params,
     kernel_flow,
     rescale,
@@ -143,3 +148,13 @@ def test_the_sign_weights_have_the_first_moments_of_gaussians():
     assert np.abs(W.mean(0)).max() == 0 and a.mean() == 0
     np.testing.assert_array_equal(W.T @ W / 64, np.eye(2))
     assert gaussian_p_value([W, a])[0] < 1e-6
+
+
+def test_a_family_that_draws_nothing_is_not_random():
+    """One draw differs from the mean: that refutes nothing."""
+    fixed = lambda m, rng: Network(
+        f"{m}", he_network, he_params(np.random.default_rng(3), 2, m, 1), (2,)
+    )
+    family = Family("a fixed seed", fixed, WideLimit((1.0,)), (32, 64, 128))
+    found = run(theorem("ntk-kernel"), family, draws=16)
+    assert found.verdict is Verdict.INAPPLICABLE

@@ -30,6 +30,7 @@ from ftheta.subjects import Family, Network
 from ftheta.subjects.residual import chain_of, read, residual_blocks, start_rows
 from ftheta.theorems.orders import observed_order
 
+from . import stated
 from .contrasts import BITS, errors_at, half_limits
 from .convergence import (
     allowed_variation,
@@ -134,6 +135,18 @@ def _is_euler(family: Family, flow: Flow) -> bool:
 
 
 @hypothesis(
+    "what is stated of the flow is true: its end, its acceleration, its field in balls",
+    remedy="state the true ones, or leave them out: then they are measured",
+    name="statements about the flow that are true",
+)
+def true_statements(subject: Family | Network) -> Finding:
+    """Against the Runge–Kutta method along the trajectory; the other constants belong to the hypotheses beside."""
+    if not _has_blocks(subject):
+        return Finding.undecided("residual blocks")
+    return stated.compare(family_of(subject)[1])
+
+
+@hypothesis(
     r"$v_{\theta(t)}$ is $\Lambda$-Lipschitz in $x$",
     remedy="state the flow's true `lipschitz`",
     name="a Lipschitz field",
@@ -185,7 +198,7 @@ def _has_blocks(subject: Family | Network) -> bool:
 @theorem(
     title="Residual networks tend to a flow",
     sources=("peyre-slides", "peyre-notes", "chen2018", "hairer1993"),
-    assumes=(residual_blocks_of_one_kind, lipschitz_field, lipschitz_weights),
+    assumes=(residual_blocks_of_one_kind, lipschitz_field, lipschitz_weights, true_statements),
     on=residual_networks,
     breaks_on=lambda rng: residual_networks(rng, noise=1.0),
     presets={
@@ -210,7 +223,9 @@ def neural_ode_limit(subject: Family | Network, rng: np.random.Generator) -> Evi
     C = euler_constant(flow)
     nets = [family.member(n, rng) for n in family.scales]
     outputs = [np.asarray(net(flow.start)) for net in nets]
-    scaled = [distance(flow, y, net.params) * n for y, net, n in zip(outputs, nets, T)]
+    # balls follow the steps of the flow: of a member that takes others its output alone is known
+    weights = [net.params if net.apply == flow.output else () for net in nets]
+    scaled = [distance(flow, y, theta) * n for y, theta, n in zip(outputs, weights, T)]
     error = np.array([e.middle for e in scaled]) / T
     (steps, rk) = runge_kutta_errors(flow)
     bound = AtMost("max over T of T·|x_T − x(1)|", largest(scaled), C)

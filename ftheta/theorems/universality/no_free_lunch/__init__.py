@@ -42,15 +42,19 @@ def thresholds(rng: np.random.Generator) -> Family:
 
 
 def rows_of(targets: Family, points: int) -> np.ndarray:
-    return np.asarray(targets.member(points, np.random.default_rng(0)), int)
+    return np.asarray(targets.member(points, np.random.default_rng(0)))
 
 
 @hypothesis(
     "all $2^N$ labellings of the domain are equally likely",
-    remedy="average over every labelling, once each",
+    remedy="average over every labelling by 0 and 1, once each",
 )
 def uniform(targets: Family, *, points: int) -> Finding:
     rows = rows_of(targets, points)
+    if rows.ndim != 2 or rows.shape[1] != points or not np.isin(rows, (0, 1)).all():
+        return Finding.failed(
+            f"rows of shape {rows.shape}, required: {points} labels 0 or 1 in each"
+        )
     distinct = len(np.unique(rows, axis=0))
     note = f"{len(rows):,} targets, {distinct:,} different, of {2**points:,}"
     return Finding.decide(distinct == len(rows) == 2**points, note, "counted", basis=Basis.EXACT)

@@ -14,6 +14,7 @@ from ftheta.logic import (
     AtMost,
     Axis,
     Bars,
+    Basis,
     Curves,
     Enclosure,
     Evidence,
@@ -32,7 +33,6 @@ from ftheta.subjects.continuity import continuous_on_box, target_of
 from . import algebra
 from .budgets import ErrorBudget, make_budget, share_of_networks
 
-LEAST = Fraction(1, 2**40)
 SIDE = 61  # points of a picture, each way
 FUNCTIONS = {
     "bump": lambda x, y: 1 / (1 + x * x + y * y),
@@ -75,10 +75,11 @@ def directions_of(subject: Family, reach: int) -> np.ndarray:
 
 @hypothesis("the exponentials separate points", remedy="take directions that span the space")
 def separating(subject: Family, *, reach: int) -> Finding:
-    least = algebra.separation(directions_of(subject, reach))
-    return Finding.decide(
-        least.lo > LEAST, f"least singular value {least.middle:.6g}", "in float64", least
-    )
+    directions = directions_of(subject, reach)
+    found = algebra.rank(directions)
+    d = directions.shape[1]
+    note = f"{len(directions)} directions of rank {found} in dimension {d}"
+    return Finding.decide(found == d, note, "the rank in rationals", basis=Basis.EXACT)
 
 
 @hypothesis(
@@ -108,8 +109,7 @@ def continuous_in_few_variables(subject: Family) -> Finding:
         "stone-weierstrass",
     ),
     same_for_all={
-        "2⁻⁴⁰ ≤ least singular value of the directions": "where the subject is a function alone its directions are a "
-        "lattice that depends on its box"
+        "dimension ≤ rank of the directions": "of functions of as many variables both are the number of variables"
     },
     sources=("gribonval-slides", "leshno1993", "pinkus1999"),
     assumes=(separating, continuous_in_few_variables),
@@ -139,11 +139,11 @@ def uat_step1_ridge_exponentials(
     directions = directions_of(subject, reach)
     made = make_budget(goal, fit_exponentials(goal, directions, cells), cells)
     error = made.error
-    least = algebra.separation(directions)
+    rank = Enclosure.exact(algebra.rank(directions))
     terms = int(np.count_nonzero(made.sums.coefficients))
     return Evidence(
         claims=(
-            AtMost("2⁻⁴⁰ ≤ least singular value of the directions", Enclosure.exact(LEAST), least),
+            AtMost("dimension ≤ rank of the directions", Enclosure.exact(goal.dimension), rank),
             AtMost("sup |f − network| ≤ sup |f − g| + Σ|c_k|ε_k", error, made.total),
         ),
         examples=partial(_identities, directions),

@@ -12,12 +12,10 @@ from ftheta.logic import Enclosure
 BITS = 200
 
 
-def separation(directions: np.ndarray) -> Enclosure:
-    r"""The least singular value of the directions: zero exactly if some $x\ne y$ share all exponentials."""
+def rank(directions: np.ndarray) -> int:
+    r"""The rank of the directions in rationals: below the dimension exactly if some $x\ne y$ share all exponentials."""
     exact = [[fmpq(*Fraction(t).as_integer_ratio()) for t in row] for row in directions.tolist()]
-    if fmpq_mat(exact).rank() < directions.shape[1]:
-        return Enclosure.exact(0)
-    return Enclosure.equal(float(np.linalg.svd(directions, compute_uv=False)[-1]))
+    return int(fmpq_mat(exact).rank())
 
 
 def product_gap(

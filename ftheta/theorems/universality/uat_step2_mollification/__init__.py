@@ -8,6 +8,7 @@ import numpy as np
 
 from ftheta.approximation.suprema import ranges
 from ftheta.estimates import fit_rate
+from ftheta.graph.certain import polynomial_degree
 from ftheta.logic import (
     AtMost,
     Axis,
@@ -16,6 +17,7 @@ from ftheta.logic import (
     Enclosure,
     Evidence,
     Examples,
+    Exists,
     Finding,
     Identity,
     Knob,
@@ -108,20 +110,11 @@ def uat_step2_mollification(
     eps = Fraction(width)
     made = m.smooth(rho.f, lo, hi, width, kernel, neurons)
     found = m.measure_errors(made, lo, hi)
-    bend = differences_of(None, made, degree + 1, lo, hi)
     bound = Enclosure.equal(made.bound())
-    exact = Enclosure.exact
-    what = f"2⁻⁴⁰ ≤ relative difference of order {degree + 1} of the network"
-    witness = None
-    if bend.size.hi < THRESHOLD:
-        again = enclosed_difference(made, degree + 1, lo, hi)
-        witness = Witness(
-            {"x": float(bend.start)}, exact(THRESHOLD), again, "the differences in intervals"
-        )
     return Evidence(
         claims=(
             AtMost("largest |σ − network| ≤ Δ/2 Lip", found.error, bound),
-            AtMost(what, exact(THRESHOLD), bend.size, witness=witness),
+            _claim_no_polynomial(rho, made, degree),
             *_rate(found),
         ),
         examples=partial(_relu_and_box, eps, neurons),
@@ -132,8 +125,25 @@ def uat_step2_mollification(
     )
 
 
+def _claim_no_polynomial(rho: Target, made: m.Smoothed, degree: int) -> AtMost | Exists:
+    """The smoothed activation is no polynomial. On one interval it may be one although ϱ is none (ReLU beside its
+    kink): that refutes nothing, unless ϱ is a polynomial everywhere, and with it all that is made of it."""
+    lo = rho.lo[0]
+    hi = rho.hi[0]
+    bend = differences_of(None, made, degree + 1, lo, hi)
+    least = Enclosure.exact(THRESHOLD)
+    what = f"2⁻⁴⁰ ≤ relative difference of order {degree + 1} of the network"
+    if polynomial_degree(rho.f, (lo + hi) / 2) is None:
+        return Exists(what, {"ε": made.width, "x": float(bend.start)}, least, bend.size)
+    again = enclosed_difference(made, degree + 1, lo, hi)
+    how = "the differences in intervals"
+    witness = Witness({"x": float(bend.start)}, least, again, how)
+    return AtMost(what, least, bend.size, witness=witness)
+
+
 def _rate(found: m.Errors) -> tuple[Rate, ...]:
-    if len(found.counts) < 4 or min(found.errors) <= 0:
+    rounding = 1e-13 * float(np.abs(found.truth).max())
+    if len(found.counts) < 4 or min(found.errors) <= rounding:
         return ()
     slope = fit_rate(np.array(found.counts), np.array(found.errors))
     return (Rate("largest error", 1.0, slope, found.counts, found.errors),)

@@ -84,11 +84,13 @@ def limit_known(subject: Family | Network) -> Finding:
     name="independent Gaussian weights",
 )
 def gaussian_weights(subject: Family | Network) -> Finding:
-    net = (
-        subject.member(subject.scales[-1], np.random.default_rng(0))
-        if isinstance(subject, Family)
-        else subject
-    )
+    if isinstance(subject, Family):
+        width = subject.scales[-1]
+        net, other = (subject.member(width, np.random.default_rng(k)) for k in (0, 1))
+        if tangent.is_same_draw(net.params, other.params):
+            return Finding.failed("two draws of a member are the same: its weights are not random")
+    else:
+        net = subject
     p, where = gaussian_p_value(net.params)
     note = (
         f"p-value {p:.2g} of the hypothesis of Gaussian weights ({where}); required: at least 1e-06"

@@ -110,6 +110,12 @@ def distance_to_limit(description: Description, X: np.ndarray) -> float:
     return float(np.linalg.norm(empirical_ntk(apply, params, X) - ntk) / np.linalg.norm(ntk))
 
 
+def is_same_draw(params: Any, other: Any) -> bool:
+    """Whether all weights of two networks are equal."""
+    pairs = zip(jax.tree.leaves(params), jax.tree.leaves(other))
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
 @dataclass(frozen=True, eq=False)
 class Kernels:
     r"""Empirical kernels of random networks of several `widths` on a fan of inputs `X`, beside the limit `ntk`.
@@ -177,8 +183,7 @@ def measure_kernels(
             got=f"limit {limit}, inputs {narrow.input_shape}",
             remedy="give the Family limit=ftheta.theorems.width.ntk_kernel.relu.WideLimit(gains)",
         )
-    pairs = zip(jax.tree.leaves(narrow.params), jax.tree.leaves(other.params))
-    random = not all(np.array_equal(a, b) for a, b in pairs)
+    random = not is_same_draw(narrow.params, other.params)
     X = fan(angle, int(np.prod(narrow.input_shape)))
     y = np.cos(3 * np.arctan2(X[:, 1], X[:, 0]))
     kernels = []
