@@ -15,7 +15,7 @@ from ftheta.certify import semidefinite
 from ftheta.certify.ladder import lipschitz
 from ftheta.certify.ladder import products as products_module
 from ftheta.certify.ladder.chains import Chain, read_chain
-from ftheta.certify.ladder.products import pairwise_product
+from ftheta.certify.ladder.products import pairwise_product, verify_scales
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
 from ftheta.certify.ladder.sectors import (
     System,
@@ -25,6 +25,7 @@ from ftheta.certify.ladder.sectors import (
     reduce_chain,
 )
 from ftheta.certify.semidefinite import bound_slope
+from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import Dense, Description
 from ftheta.networks.scaling import ScaledLayers, Scaling
 from tests.thoroughness import max_examples
@@ -324,3 +325,46 @@ def test_a_singular_matrix_that_a_factorisation_takes_for_positive_is_not_shown_
         system = System(1, (z,), (0.0,), np.zeros((1, 41)), 0.0)
         assert Fraction(rho) < exact / 2
         assert not is_positive(system, (t,), rho)
+
+
+def test_what_scales_make_underflow_is_paid_for():
+    """Sixty-four times sixty-four entries, each just under what is rounded to the least float."""
+    weights = [np.full((64, 64), 0.99 * 2.0**-1000), np.eye(1, 64)]
+    ranges = ((np.zeros(64), np.ones(64)),)
+    found = verify_scales(weights, ranges, [np.full(64, 2.0**-75)])
+    assert found >= 64 * 0.99 * 2.0**-1000
+
+
+def test_slopes_that_underflow_are_paid_for_after_scaling():
+    weights = [np.array([[2.0**-500]]), np.array([[2.0**900]])]
+    ranges = ((np.zeros(1), np.array([2.0**-600])),)
+    assert verify_scales(weights, ranges, [np.array([2.0**300])]) >= 2.0**-200
+
+
+def test_rounded_scales_are_paid_for(monkeypatch):
+    """Scaled entries that are all rounded to ±1 of a Hadamard matrix, each away from the direction in which it counts;
+    what else is rounded up is left out."""
+    monkeypatch.setattr(products_module, "nextafter", lambda x, _: x)
+    norm = lambda A: Enclosure.exact(8) if len(A) == 64 else Enclosure.exact(1)
+    monkeypatch.setattr(products_module, "spectral_norm", norm)
+    H = np.ones((1, 1))
+    for _ in range(6):
+        H = np.block([[H, H], [H, -H]])
+    v = np.random.default_rng(0).integers(-5, 6, 64).astype(float)
+    u = H @ v  # H attains its norm there, as everywhere
+    third = 1 / 3  # three times this, or the next float, is rounded to 1
+    longer = np.where(np.sign(np.outer(u, v)) == H, np.nextafter(third, 1), third)
+    weights = [H * longer, 3.0 * np.eye(1, 64)]
+    found = verify_scales(weights, ((np.zeros(64), np.ones(64)),), [np.full(64, 3.0)])
+    assert np.array_equal(3.0 * weights[0], H)
+    form = sum(
+        (
+            Fraction(3) * Fraction(float(w)) * int(a) * int(b)
+            for row, a in zip(weights[0], u)
+            for w, b in zip(row, v)
+        ),
+        Fraction(0),
+    )
+    least = form / (8 * int(v @ v))  # of the norm before rounding
+    assert least > 8
+    assert Fraction(found) >= least
