@@ -5,7 +5,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -54,26 +53,10 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     if "jax" in sys.modules:
-        _share_contexts()
+        from .compiling import compile_convolutions_well, share_contexts
 
-
-def _share_contexts() -> None:
-    """JAX makes a new MLIR context for every program that it compiles, and there are tens of thousands of small ones:
-    a context for each thread serves them all, but for programs that are compiled while another is written down."""
-    from jax._src.interpreters import mlir
-    from jax._src.lib.mlir import ir
-
-    make = mlir.make_ir_context
-    kept = threading.local()
-
-    def context_of_thread() -> ir.Context:
-        if ir.Context.current is not None:
-            return make()
-        if not hasattr(kept, "context"):
-            kept.context = make()
-        return kept.context
-
-    mlir.make_ir_context = context_of_thread
+        share_contexts()
+        compile_convolutions_well()
 
 
 def pytest_runtest_setup() -> None:
