@@ -10,7 +10,7 @@ from ftheta.networks import Dense, Description
 
 def program_of(net: Any) -> Any:
     """`apply(params, x)` of the network; that of a list of layers depends on nothing but its activations."""
-    told = getattr(net, "description", None)
+    told = net if isinstance(net, Description) else getattr(net, "description", None)
     if told is None or net.apply != told.apply:
         return net.apply
     return _layers(tuple(layer.activation for layer in told.layers))

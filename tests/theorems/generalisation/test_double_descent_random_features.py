@@ -56,6 +56,22 @@ def test_the_kernel_of_nearly_opposite_rows_keeps_its_digits(angle):
     assert arc_cosine(W)[0, 1] == pytest.approx(series / (2 * np.pi), rel=1e-7)
 
 
+def test_the_kernel_of_many_rows_is_that_of_every_pair():
+    """More rows than a block; some equal, opposite, nearly so, or zero."""
+    rng = np.random.default_rng(0)
+    W = rng.normal(size=(150, 3)) * rng.uniform(0.1, 3, (150, 1))
+    W[3] = 0
+    W[70] = 2 * W[1]
+    W[140] = -W[65]
+    W[149] = -W[2] + 1e-5
+    K = arc_cosine(W)
+    drawn = np.triu_indices(150, 1)
+    for i, j in [(1, 70), (65, 140), (2, 149), (3, 9), *zip(drawn[0][::199], drawn[1][::199])]:
+        alone = arc_cosine(W[[i, j]])
+        assert [K[i, j], K[j, i]] == pytest.approx([alone[0, 1]] * 2, rel=1e-13)
+    assert np.allclose(np.diag(K), (W**2).sum(1) / 2, rtol=1e-14)
+
+
 @pytest.mark.parametrize("n, N", [(30, 8), (30, 29), (30, 30), (30, 33), (30, 100)])
 def test_the_ridge_path_solves_the_normal_equations(n, N):
     rng = np.random.default_rng(n + N)

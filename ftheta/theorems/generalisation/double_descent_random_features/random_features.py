@@ -22,6 +22,8 @@ from ftheta.logic import UsageError
 
 RIDGES = np.concatenate([[0.0], np.geomspace(1e-6, 1e2, 33)])  # times the number of rows
 WORK = 4e10  # floating-point operations of one experiment
+BLOCK = 64  # rows of a kernel at a time
+NEAR = 0.9  # a cosine beyond which differences cancel
 TINY = 1e-12  # singular values below this share of the largest are zero
 
 
@@ -86,12 +88,39 @@ class FeatureSweep:
 
 
 def arc_cosine(W: np.ndarray) -> np.ndarray:
-    r"""$\mathbb E\max(0,\langle w_j,x\rangle)\max(0,\langle w_k,x\rangle)$ for $x\sim\mathcal N(0,I)$, rows $w_j$."""
-    product = W @ W.T
+    r"""$\mathbb E\max(0,\langle w_j,x\rangle)\max(0,\langle w_k,x\rangle)$ for $x\sim\mathcal N(0,I)$, rows $w_j$.
+
+    One side of the diagonal, in blocks of rows that stay in the cache.
+    """
+    found = np.empty((len(W), len(W)))
+    for start in range(0, len(W), BLOCK):
+        rows = slice(start, start + BLOCK)
+        found[rows, start:] = _arc_cosine_onwards(W[start:])
+        found[start:, rows] = found[rows, start:].T
+    return found
+
+
+def _arc_cosine_onwards(W: np.ndarray) -> np.ndarray:
+    """The first rows with all: as it is written; where two rows are nearly parallel or opposite, without loss."""
+    first = W[:BLOCK]
+    lengths = np.linalg.norm(W, axis=1)
+    size = lengths[: len(first), None] * lengths
+    cosine = np.clip(np.divide(first @ W.T, size, out=np.zeros_like(size), where=size > 0), -1, 1)
+    sine = np.sqrt((1 - cosine) * (1 + cosine))
+    found = size * (sine + np.arccos(-cosine) * cosine) / (2 * pi)
+    near = np.union1d(np.arange(len(first)), np.nonzero(np.abs(cosine) > NEAR)[1])
+    found[:, near] = _arc_cosine_by_gaps(first, W[near])
+    return found
+
+
+def _arc_cosine_by_gaps(first: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Of rows with all, which begin with them."""
+    product = first @ W.T
     squares = np.einsum("ij,ij->i", W, W)
     np.fill_diagonal(product, squares)
-    size = geometric_mean(squares[:, None], squares[None, :])
-    gap = gap_of_inputs(W, W, squares, squares, product)
+    own = squares[: len(first)]
+    size = geometric_mean(own[:, None], squares[None, :])
+    gap = gap_of_inputs(first, W, own, squares, product)
     np.fill_diagonal(gap, 0.0)
     share = np.divide(gap, size, out=np.ones_like(gap), where=size > 0)
     return size * arc_cosine_of_gap(share, product >= 0).k1 / 2

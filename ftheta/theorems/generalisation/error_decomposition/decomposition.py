@@ -8,19 +8,21 @@ sample of size $n$ is its vector of counts $c$, $R=\sum_ip_i\ell_i$ and $R_n=\su
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
+from ftheta.kernels.empirical.program import program_of
 from ftheta.risks.bayes import Groups
 from ftheta.risks.empirical import LinearClass, mean_of
-from ftheta.training import fit
 from ftheta.training.examples import examples_of
 from ftheta.training.losses import loss_named
 from ftheta.training.models import model_of
-from ftheta.training.run import Fit
+from ftheta.training.program import Problem, State
 
 SNAPSHOTS = 36
 CLASSES = 20  # whole labels of so many values, at most, are classes
@@ -154,21 +156,34 @@ class TrainingRun:
 def train_on(
     net: Any, law: Law, counts: np.ndarray, steps: Sequence[int], step: float, losses: Losses
 ) -> TrainingRun:
-    """`fit` on the sample with these counts, by Adam on all of it, looked at after the given numbers of steps.
+    """Adam on the sample with these counts, all of it at every step, looked at after the given numbers of steps.
 
-    `losses` are those of `losses_of`. The rows of the law stay where they are and carry their counts as weights:
-    samples of all sizes share one program.
+    The rows of the law stay where they are and carry their counts as weights: samples of all sizes share one program.
     """
     weights = counts * (len(law) / counts.sum())
-    data = (law.x, np.column_stack([law.y, weights]))
-    run: Fit = fit(
-        net, data, weighted_squared_error, "adam", step=step, steps=steps[0], progress=False
-    )
-    seen = [run.params]
-    for t in steps[1:]:
-        run = run.resume(t)
-        seen.append(run.params)
+    begin, advance = _training(program_of(net), step)
+    seen = []
+    done = 0
+    with jax.enable_x64(True):
+        rows = (law.x, np.column_stack([law.y, weights]))
+        state = begin(net.params)
+        for t in steps:
+            state = advance(state, rows, np.int32(t - done))
+            seen.append(jax.tree.map(np.asarray, state.params))
+            done = t
     return TrainingRun(list(steps), seen, np.stack([losses(params) for params in seen]))
+
+
+@lru_cache(8)
+def _training(apply: Any, step: float) -> tuple[Callable[..., State], Callable[..., State]]:
+    """The state before the first step, and after so many more."""
+    adam = optax.with_extra_args_support(optax.flatten(optax.adam(step)))
+    problem = Problem(apply, weighted_squared_error, adam)
+
+    def advance(state: State, rows: Any, count: Any) -> State:
+        return jax.lax.fori_loop(0, count, lambda _, s: problem.train_step(s, *rows)[0], state)
+
+    return jax.jit(problem.start), jax.jit(advance)
 
 
 def losses_of(apply: Callable[[Any, Any], Any], law: Law) -> Losses:

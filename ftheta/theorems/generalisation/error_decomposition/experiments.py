@@ -50,13 +50,19 @@ class Experiment:
         steps: int,
         drawn_from: np.ndarray | None,
         rng: np.random.Generator,
+        wider: "Experiment | None" = None,
     ) -> "Experiment":
-        """θ* is played by the same network trained on the law itself: argmin R is not known, only bounded."""
+        """θ* is played by the same network trained on the law itself: argmin R is not known, only bounded.
+
+        It is put into the network of a `wider` experiment on this law, whose programs it shares.
+        """
         net = shrink_outputs(
             random_mlp(rng, (law.x.shape[1], width, width, law.y.shape[1]), "tanh")
         )
         steps = affordable(sum(W.size for W, _ in net.params), len(law), steps)
-        losses = losses_of(net.apply, law)
+        if wider:
+            net = widen(net, wider.net.widths[1])
+        losses = wider.losses if wider else losses_of(net.apply, law)
         whole = train_on(net, law, np.ones(len(law), int), [steps, 2 * steps], STEP, losses)
         return cls(
             law, net, steps, losses, whole.losses[int(whole.losses.mean(1).argmin())], drawn_from
@@ -76,7 +82,9 @@ def compare_widths(
     width = experiment.net.widths[1]
     found = []
     for w in sorted({max(1, width // share) for share in SHARES}):
-        smaller = Experiment.of(experiment.law, w, experiment.steps, experiment.drawn_from, rng)
+        smaller = Experiment.of(
+            experiment.law, w, experiment.steps, experiment.drawn_from, rng, wider=experiment
+        )
         found.append((w, smaller.run(counts, [smaller.steps])[1]))
     return [*found, (width, end)]
 
@@ -85,6 +93,19 @@ def shrink_outputs(net: Description) -> Description:
     """The same network with outputs near 0: training begins at the risk of predicting nothing."""
     *hidden, last = net.layers
     return Description((*hidden, Dense(last.weight / 16, last.bias / 16, last.activation)))
+
+
+def widen(net: Description, width: int) -> Description:
+    """The same function with as many units in every hidden layer: what is added has no weights, and by tanh(0) = 0 no
+    gradient ever gives it any."""
+    inner = [max(width, w) for w in net.widths[1:-1]]
+    sizes = [net.widths[0], *inner, net.widths[-1]]
+    layers = []
+    for layer, before, after in zip(net.layers, sizes, sizes[1:]):
+        more = after - layer.weight.shape[0]
+        weight = np.pad(layer.weight, ((0, more), (0, before - layer.weight.shape[1])))
+        layers.append(Dense(weight, np.pad(layer.bias, (0, more)), layer.activation))
+    return Description(tuple(layers))
 
 
 def shuffle_weights(params: Any, rng: np.random.Generator) -> Any:
