@@ -197,9 +197,7 @@ def _move(run: Deviations, node: Node, output: int) -> Array:
         all(slot.id not in run.program.varying for slot in node.inputs)
         and node.primitive != "select_n"
     ):
-        return np.asarray(
-            node.evaluate(*[_or_value(run, slot) for slot in node.inputs])[output], np.float64
-        )
+        return _move_exactly(node, output, *[_or_value(run, slot) for slot in node.inputs])
     terms = run.program.linear_terms(node, output)
     if terms is None:
         raise refuse(node, run.kind)
@@ -211,9 +209,16 @@ def _move(run: Deviations, node: Node, output: int) -> Array:
 
 def _or_value(run: Deviations, slot: Slot) -> Any:
     """The deviations of an operand; the values of whole numbers, which say where entries go."""
-    if slot.is_real:
-        return run.of(slot).astype(slot.dtype)
-    return run.known[slot.id].lo[0].astype(slot.dtype)
+    return run.of(slot) if slot.is_real else run.known[slot.id].lo[0]
+
+
+def _move_exactly(node: Node, output: int, *operands: Array) -> Array:
+    """The node, which moves, compares or negates, applied to deviations in the types of its operands; what numbers lose
+    that are written in these types is added. What is read outside of an array deviates by nothing."""
+    typed = [x.astype(slot.dtype) for x, slot in zip(operands, node.inputs)]
+    found = np.abs(np.asarray(node.evaluate(*typed)[output], np.float64))
+    kind = jnp.finfo(node.outputs[output].dtype)
+    return _up(found * (1.0 + 2.0 * float(kind.eps)) + float(kind.tiny))
 
 
 def _add(run: Deviations, node: Node) -> Array:
@@ -325,8 +330,14 @@ def _largest_along_axes(run: Deviations, node: Node) -> Array:
 
 
 def _largest_in_windows(run: Deviations, node: Node) -> Array:
-    found = _evaluate(node, run.of(node.inputs[0]))
-    return np.where(np.isfinite(found), found, 0.0)
+    found = _move_exactly(node, 0, run.of(node.inputs[0]))
+    return np.where(_reads_nothing(node), 0.0, found)
+
+
+def _reads_nothing(node: Node) -> Array:
+    """Where a window lies outside of the array: there the largest is −∞."""
+    numbers = np.zeros(node.inputs[0].shape, node.dtype)
+    return np.isinf(np.asarray(node.evaluate(numbers)[0], np.float64))
 
 
 def _convert(run: Deviations, node: Node) -> Array:

@@ -13,7 +13,8 @@ import ftheta as ft
 from ftheta.certify.deviations import FLOAT_TYPES
 from ftheta.certify.program_deviations import Deviations, _evaluate, bound_program_deviations
 from ftheta.certify.programs.network import TracedNetwork
-from ftheta.graph.domains.linear.program import needed_nodes
+from ftheta.graph import trace
+from ftheta.graph.domains.linear.program import Program, needed_nodes
 from ftheta.logic.errors import SubjectError
 from ftheta.verifying.networks import read_float_program
 from tests.networks.onnx import graphs
@@ -216,3 +217,36 @@ def test_a_module_whose_numbers_change_their_type_is_not_asked_about_in_floats()
     with pytest.raises(SubjectError, match="changes their type"):
         read_float_program(net)
     assert isinstance(read_float_program(ft.load(torch.nn.Tanh(), example=(1, 1))), TracedNetwork)
+
+
+def test_a_computed_constant_deviates_by_as_much_when_its_sign_is_changed():
+    """It was lower than nothing, and took off what sums deviate by."""
+    scale = np.float32(0.3)
+    f = lambda x: x + jnp.reshape(-jnp.exp(jnp.full(2, scale, x.dtype)), (2, 1))[:, 0]
+    program = TracedNetwork(ft.Network.of(f, example=(2,))).program
+    run = Deviations(program, -np.ones(2), np.ones(2), SINGLE)
+    for node in needed_nodes(program):
+        run.add(node)
+    found = [run.of(slot) for node in needed_nodes(program) for slot in node.outputs]
+    assert all(np.all(deviation >= 0) for deviation in found)
+    assert np.all(run.of(program.graph.outputs[0]) >= run.of(found_slot(program, "exp")))
+
+
+def found_slot(program, primitive: str):
+    return next(node.outputs[0] for node in program.graph.nodes if node.primitive == primitive)
+
+
+@pytest.mark.parametrize("size", [4, 40])
+def test_the_largest_of_a_window_deviates_however_many_entries_there_are(size):
+    """Where sums of so many numbers of a narrow type are not bounded, deviations in windows counted as none."""
+    f = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), ((1, 1), (1, 1)))
+    program = Program.of(trace(f, np.zeros((size, size), np.float16)))
+    run = Deviations(program, -np.ones(size**2), np.ones(size**2), SINGLE)
+    given = np.linspace(0.001, 0.01, size**2).reshape(size, size)
+    run.found[program.graph.inputs[0].id] = given
+    for node in needed_nodes(program):
+        run.add(node)
+    found = run.of(program.graph.outputs[0])
+    padded = np.pad(given, 1).reshape(size // 2 + 1, 2, size // 2 + 1, 2)
+    assert np.all(found >= padded.max((1, 3)))
+    assert np.all(found <= 1.01 * padded.max((1, 3)) + 1e-4)

@@ -97,3 +97,12 @@ def test_what_is_cropped_may_reach_into_the_padding_of_the_other_side(count, str
             found = bounds_over(f, x, x, method)
             assert np.allclose(found.lower, 2 * left[::stride])
             assert np.allclose(found.upper, 2 * left[::stride])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_windows_outside_of_the_array_have_no_largest_entry(method):
+    x = np.array([1.0, 2.0, 3.0])
+    f = lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2,), (2,), ((2, 1),))
+    found = bounds_over(f, x, x + 1, method)
+    assert found.lower[0, 0] == -np.inf
+    assert np.allclose(found.lower[0, 1:], [2, 3]) and np.allclose(found.upper[0, 1:], [3, 4])
