@@ -106,3 +106,28 @@ def test_windows_outside_of_the_array_have_no_largest_entry(method):
     found = bounds_over(f, x, x + 1, method)
     assert found.lower[0, 0] == -np.inf
     assert np.allclose(found.lower[0, 1:], [2, 3]) and np.allclose(found.upper[0, 1:], [3, 4])
+
+
+TINY, HUGE = np.array([-2e-304, -1e-304]), np.array([7e307, 1.5e308])
+
+
+@pytest.mark.parametrize("method", ["forward", "crown"])
+@pytest.mark.parametrize("huge_first", [True, False])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x[0] * x[1])[None],
+        lambda x: (x[:1].reshape(1, 1) @ x[1:].reshape(1, 1)).ravel(),
+        lambda x: x[:1] * jnp.stack([x[1], x[1]])[:1],
+    ],
+)
+def test_coefficients_that_underflow_before_huge_numbers_are_paid_for(f, huge_first, method):
+    lo, hi = np.stack([HUGE, TINY] if huge_first else [TINY, HUGE], 1)
+    program = Program.of(trace(f, np.zeros(2), fold_rounded=False))
+    sets = [BoxSet(Interval(lo[None], hi[None]))]
+    for sign in (1.0, -1.0):  # of the first plane and of the second
+        with np.errstate(all="ignore"):
+            found = linear_bounds(program, sets, np.array([[sign * 1e-20]]), method=method)
+        values = [sign * 1e-20 * (a * b) for a in TINY for b in HUGE]
+        assert found.lower[0, 0] <= min(values) * (1 + 1e-12 * np.sign(min(values)))
+        assert found.upper[0, 0] >= max(values) * (1 - 1e-12 * np.sign(max(values)))
