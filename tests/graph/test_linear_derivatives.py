@@ -9,7 +9,7 @@ import pytest
 from jax import lax
 
 from ftheta.graph import Interval, trace
-from ftheta.graph.domains.linear.derivatives import RULES, Evaluate
+from ftheta.graph.domains.linear.derivatives import RULES, Dual, Evaluate, differentiate, number_one
 from ftheta.graph.domains.linear.one_variable import _evaluator
 from ftheta.graph.domains.linear.program import Program
 from ftheta.graph.regions import Region
@@ -96,3 +96,16 @@ def test_the_rules_that_have_a_case_of_their_own_are_tried():
         "div",
         "mul",
     } <= set(RULES)
+
+
+@pytest.mark.parametrize(
+    "lo, hi, least, most",
+    [(-2, 0, 0, 1), (0.5, 2, 0, 1), (-2, 2, 0, 1), (-3, -1, 0, 0), (1, 2, 0, 0), (-1, 1, 1, 1)],
+)
+def test_a_clamp_is_flat_outside_of_its_ends(lo, hi, least, most):
+    (node,) = trace(lambda x: lax.clamp(-1.0, x, 1.0), 0.0).nodes
+    x = Interval(np.array(float(lo)), np.array(float(hi)))
+    ends = [Dual(Interval.point(end), None) for end in (-1.0, 1.0)]
+    value = Interval(np.clip(x.lo, -1, 1), np.clip(x.hi, -1, 1))
+    slope = differentiate(node, value, [ends[0], Dual(x, number_one(x)), ends[1]]).slope
+    assert slope is not None and (float(slope.lo), float(slope.hi)) == (least, most)

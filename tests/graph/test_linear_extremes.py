@@ -131,3 +131,26 @@ def test_coefficients_that_underflow_before_huge_numbers_are_paid_for(f, huge_fi
         values = [sign * 1e-20 * (a * b) for a in TINY for b in HUGE]
         assert found.lower[0, 0] <= min(values) * (1 + 1e-12 * np.sign(min(values)))
         assert found.upper[0, 0] >= max(values) * (1 - 1e-12 * np.sign(max(values)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "f, value",
+    [
+        (lambda x: jnp.where(x > 0, x + 1, x), lambda x: np.where(x > 0, x + 1, x)),
+        (lambda x: jnp.where(x < 0, x - 1, 2 * x), lambda x: np.where(x < 0, x - 1, 2 * x)),
+        (lambda x: jnp.where(x >= 0, x + 1, x), lambda x: np.where(x >= 0, x + 1, x)),
+        (lambda x: x * lax.clamp(-1.0, x, 1.0), lambda x: x * np.clip(x, -1, 1)),
+        (lambda x: x - lax.clamp(-1.0, 2 * x, 0.5), lambda x: x - np.clip(2 * x, -1, 0.5)),
+        (lambda x: jnp.where(x > x[::-1], x, 2 * x + 1), lambda x: np.where(x > x[::-1], x, 2 * x + 1)),
+    ],
+)  # fmt: skip
+def test_functions_that_jump_or_stop_hold_what_they_attain(f, value, method):
+    rng = np.random.default_rng(0)
+    lo = rng.choice([-3.0, -1.2, -1.0, -1e-9, -0.4, 0.0, 0.3, 0.9], (12, 2))
+    hi = lo + rng.choice([0.1, 0.5, 1.5, 3.0], (12, 2))
+    found = bounds_over(f, lo, hi, method)
+    for share in [*rng.random((200, 12, 2)), *np.round(rng.random((20, 12, 2)))]:
+        x = np.clip(lo + share * (hi - lo), lo, hi)
+        y = np.stack([value(point) for point in x])
+        assert np.all(found.lower <= y + 1e-12) and np.all(y - 1e-12 <= found.upper)
