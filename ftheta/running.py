@@ -1,7 +1,8 @@
 """Hypotheses, then evidence, then verdict: the only place that orders them."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -24,6 +25,7 @@ from ftheta.logic import (
     Provenance,
     Result,
     Status,
+    SubjectError,
     Theorem,
     UsageError,
     suggest,
@@ -76,9 +78,10 @@ def run(
         evidence = NO_EVIDENCE
         if force or not _any_failed(findings):
             rng = np.random.default_rng([seed, 1])
-            evidence = theorem.measure(
-                _adapt(theorem, chosen), rng, **named_knobs(theorem.measure, values)
-            )
+            with _readable_errors(chosen.name, forced=_any_failed(findings)):
+                evidence = theorem.measure(
+                    _adapt(theorem, chosen), rng, **named_knobs(theorem.measure, values)
+                )
         illustrated = (
             evidence.examples() if examples and evidence.examples is not None else Examples()
         )
@@ -97,6 +100,30 @@ def run(
     )
     asked = tuple(zip(theorem.list_hypotheses(chosen), findings, strict=True))
     return _result(theorem, asked, evidence, illustrated, provenance)
+
+
+@contextmanager
+def _readable_errors(name: str, *, forced: bool = False) -> Iterator[None]:
+    """Numbers that overflow end linear algebra; and a run that is `forced` although a hypothesis fails may end
+    anywhere, since what it computes may need that hypothesis. Both are said of the subject."""
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise SubjectError(
+            "Linear algebra in float64 comes to no end on this subject.",
+            where=name,
+            got=str(error),
+            remedy="scale it: its numbers are too large or too small, or no numbers",
+        ) from error
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        if not forced:
+            raise
+        raise SubjectError(
+            "The run was forced, and cannot be carried out where a hypothesis fails.",
+            where=name,
+            got=f"{type(error).__name__}: {error}",
+            remedy="leave out --force to see which one, and meet it",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +180,8 @@ def _findings(theorem: Theorem, subject: Any, values: Mapping[str, Value]) -> tu
         if _any_failed(first):
             return (*first, *(Finding.undecided(adapter.needs.name) for _ in theorem.assumes))
     adapted = _adapt(theorem, subject)
-    return (*first, *(hypothesis(adapted, values) for hypothesis in theorem.assumes))
+    with _readable_errors(subject.name):
+        return (*first, *(hypothesis(adapted, values) for hypothesis in theorem.assumes))
 
 
 def _any_failed(findings: Sequence[Finding]) -> bool:

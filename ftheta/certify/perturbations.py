@@ -26,6 +26,7 @@ from .input_regions import read_numbers
 from .margin_descent import METHODS, Method, add_nearest, search_ball, search_nearest
 from .margins import Classifier, Problem
 from .properties import read_rational
+from .traced_programs import MEANING
 
 NORMS = (1, 2, inf)
 FARTHEST = Fraction(10) ** 100  # that is searched: outputs there still are floats
@@ -45,7 +46,7 @@ class Attack:
     flipped: Bool[Any, "*rows"]
     distance: Float[Any, "*rows"]
     norm: float
-    meaning: str = "the real function with the stored weights"
+    meaning: str = MEANING
 
 
 def attack(

@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 from ftheta.relu.linear_programs import maximise
 from ftheta.relu.matrices import fraction, rational, rational_matrix
 from ftheta.shapes import Real
-from ftheta.training.margins import max_margin, separates
+from ftheta.training.margins import bring_into_range, max_margin, separates
 
 EXACT_ENTRIES = 60_000
 EXACT_COLUMNS = 24
@@ -45,7 +45,7 @@ class Separation:
 
 def separation(z: Real[np.ndarray, "n d"]) -> Separation:
     """Whether rows times labels ±1 are separable by a hyperplane through 0 (a column of ones gives it an offset)."""
-    best = max_margin(z)
+    best = max_margin(bring_into_range(np.asarray(z, np.float64)))
     if best is not None and separates(z, best.w):
         return Separation("separable", tuple(map(Fraction, best.w.tolist())))
     if z.size > EXACT_ENTRIES or z.shape[1] > EXACT_COLUMNS:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from ftheta.certify.margins import Problem
 from ftheta.certify.perturbations import attack, confirm, read_problem
+from ftheta.certify.traced_programs import MEANING
 from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.processes import interrupts
 from ftheta.processes.budgets import parse_seconds
@@ -59,7 +60,7 @@ class Robustness:
     seconds: float
     finished: bool
     interrupted: bool = False
-    meaning: str = "the real function with the stored weights"
+    meaning: str = MEANING
 
     @property
     def gap(self) -> float:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from ftheta.certify.distances import distance_between
 from ftheta.certify.perturbations import attack, read_problem
+from ftheta.certify.traced_programs import MEANING
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError, suggest
 from ftheta.processes.budgets import parse_seconds
@@ -53,7 +54,7 @@ class CertifiedRadius:
     x: Float[np.ndarray, "*points"]
     norm: float
     tolerance: float
-    meaning: str = "the real function with the stored weights"
+    meaning: str = MEANING
     interrupted: bool = False
 
     @property

@@ -215,7 +215,7 @@ class Measure:
     @classmethod
     def empirical(cls, name: str, points: np.ndarray) -> "Measure":
         points = np.atleast_2d(points)
-        return cls(name, points, np.full(len(points), 1 / len(points)))
+        return cls(name, points, np.full(len(points), 1 / max(1, len(points))))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -57,6 +57,13 @@ def max_margin(z: Float[np.ndarray, "n d"]) -> Margin | None:
     return None if least <= 0 else Margin(w / least, u, enclosed_margin(z, w, u))
 
 
+def bring_into_range(z: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+    """Tiny rows times a power of two, which rounds nothing: the reciprocal of their margin is a float then. The same
+    vectors separate them, and the same rows support the largest margin."""
+    exponent = int(np.frexp(np.abs(z).max(initial=0.0))[1])
+    return np.ldexp(z, max(0, -exponent))
+
+
 def enclosed_margin(
     z: Float[np.ndarray, "n d"], w: Float[np.ndarray, "d"], u: Float[np.ndarray, "n"]
 ) -> Enclosure:
@@ -80,7 +87,8 @@ def _fractions(a: np.ndarray) -> list[list[Fraction]]:
 
 def _root(q: Fraction) -> Enclosure:
     """The square root of a rational, enclosed."""
-    shift = 1 << 120
+    small = max(0, q.denominator.bit_length() - q.numerator.bit_length())
+    shift = 1 << 120 + small // 2
     whole = isqrt(int(q * shift * shift))
     return Enclosure.between(
         Enclosure.exact(Fraction(whole, shift)).lo, Enclosure.exact(Fraction(whole + 1, shift)).hi

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta.auditing.facts import FACTS
+from ftheta.auditing.facts.baselines import ROWS
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import plan_tasks
@@ -93,6 +94,20 @@ def test_labels_that_nobody_believes_are_listed_by_row():
         found, "label_errors"
     ) == 18
     assert severities(found) == {"label-errors": "warning"}
+
+
+def known(found: Part, key: str) -> bool:
+    return any(fact.key == key for fact in found.facts)
+
+
+def test_wrong_labels_among_some_of_the_rows_are_no_count_of_all():
+    """A threshold on `label_errors` is about all rows: of data of which some were looked at it is unknown."""
+    y = np.arange(ROWS + 1) % 3
+    x = np.concatenate([np.eye(3)[y], np.zeros((len(y), 1))], axis=1)
+    whole = part("label-errors", NET.with_data(Dataset("d", x[:-1], y[:-1])))
+    some = part("label-errors", NET.with_data(Dataset("d", x, y)))
+    assert known(whole, "label_errors") and not known(some, "label_errors")
+    assert [fact.name for fact in some.facts] == [fact.name for fact in whole.facts]
 
 
 def test_classes_that_overlap_are_no_wrong_labels():

@@ -137,3 +137,11 @@ def test_across_kinks_differences_contradict_nothing(bent, verdict):
     )
     judged = gradient_claims(found)[0].judge()
     assert judged.verdict is verdict and judged.contradicted is not bent
+
+
+def test_what_is_compared_with_differences_is_measured_not_certified():
+    g = np.ones(1)
+    along = {"continuous": (1.0, 1.0), "discrete": (1.0, 1.0)}
+    found = Gradients(4, g, g, np.array([0.8, 0.4, 0.2, 0.1]), along, {}, False)
+    judged = [claim.judge().verdict for claim in gradient_claims(found)[: len(along)]]
+    assert judged == [Verdict.CONSISTENT] * 2

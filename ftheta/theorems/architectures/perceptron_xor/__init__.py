@@ -33,7 +33,7 @@ from ftheta.theorems.charts_classes import draw_boundary
 from ftheta.training.margins import EXACT_ENTRIES, max_margin
 from ftheta.training.study import first_rows
 
-from .perceptron import ExactMargin, Perceptron, exact_margin, perceptron, square_radius
+from .perceptron import ExactMargin, Perceptron, exact_margin, perceptron, root, square_radius
 from .threshold_functions import MOST_BITS, cube, not_excluded_by_pairs, shown_by_weights
 
 KINDS = ("two axes", "and", "majority of three bits", "two clouds", "narrow gap", "xor")
@@ -153,7 +153,7 @@ def perceptron_xor(
     made = len(learnt.run.mistakes)
     numbers: dict[str, Enclosure | float] = {
         "mistakes": Enclosure.exact(made),
-        "R": float(learnt.square) ** 0.5,
+        "R": root(learnt.square),
     }
     allowed = "; no margin"
     if learnt.bound is not None and learnt.margin is not None:
@@ -258,7 +258,7 @@ class Learnt:
         )
         norms = np.linalg.norm(np.cumsum(steps, axis=0), axis=1)
         k = np.arange(1, len(steps) + 1)
-        most = float(self.square) ** 0.5
+        most = root(self.square)
         last = max(
             float(len(steps)),
             1.0,

@@ -15,7 +15,7 @@ import numpy as np
 from ftheta.logic import UsageError
 from ftheta.relu.matrices import fraction, rational_matrix
 from ftheta.risks.separation import combination, products
-from ftheta.training.margins import max_margin
+from ftheta.training.margins import bring_into_range, max_margin
 
 UNIT = np.finfo(np.float64).eps
 EXACT_ENTRIES = 20_000  # numbers of Z for which the quadratic program is solved in rationals
@@ -115,7 +115,7 @@ class ExactMargin:
 
 def exact_margin(z: np.ndarray) -> ExactMargin | None:
     """The quadratic program in rationals; None where the rows are not separable, or too many."""
-    found = max_margin(z) if z.size <= EXACT_ENTRIES else None
+    found = max_margin(bring_into_range(z)) if z.size <= EXACT_ENTRIES else None
     if found is None:
         return None
     by_weight = np.argsort(-found.u)[: int((found.u > 1e-9 * found.u.max()).sum())]
@@ -142,3 +142,9 @@ def _independent(rows: np.ndarray) -> Sequence[int]:
 def square_radius(z: np.ndarray) -> Fraction:
     r"""$R^2=\max_i\|z_i\|^2$, exactly."""
     return max(sum((Fraction(a) ** 2 for a in row), Fraction(0)) for row in z.tolist())
+
+
+def root(q: Fraction) -> float:
+    """The square root of a rational that may be beyond the floats, while its root is one."""
+    half = (q.numerator.bit_length() - q.denominator.bit_length()) // 2
+    return float(np.ldexp(float(q / Fraction(4) ** half) ** 0.5, half))

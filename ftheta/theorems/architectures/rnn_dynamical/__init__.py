@@ -221,8 +221,8 @@ class SequenceRun:
         steps = self.cell.through_time(self.states, self.xs, aims, self.J)
         scale = max(float(np.prod([max(1.0, float(np.linalg.norm(j, 2))) for j in self.J])), 1.0)
         gap = float(np.abs(product - whole).max())
-        off = float(np.abs(grad - steps).max())
-        size = max(float(np.abs(grad).max()), 1e-300)
+        off = float(np.abs(grad - steps).max(initial=0.0))  # a cell may have no parameters
+        size = max(float(np.abs(grad).max(initial=0.0)), 1e-300)
         return (
             Identity(
                 "J_(T−1)⋯J_0 − ∂h_T/∂h_0 of the unrolled network",

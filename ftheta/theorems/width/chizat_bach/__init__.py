@@ -66,6 +66,8 @@ def task_of(data: Dataset) -> RegressionTask:
 
 
 def _standardise(values: np.ndarray) -> np.ndarray:
+    """Of mean 0 and variance 1; huge numbers are brought into range first, that no sum of squares overflows."""
+    values = values / np.maximum(1.0, np.abs(values).max(0))
     spread = values.std(0)
     return (values - values.mean(0)) / np.where(spread > 0, spread, 1.0)
 
