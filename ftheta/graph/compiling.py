@@ -16,7 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from .hurry import compiles_quickly, settled_compiler_options
+
 _KEPT = 128  # compiled programs
+LONG = 1e9  # numbers that a program computes, from which it is not compiled in a hurry
 _INLINED = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -79,7 +82,43 @@ def _program(form: _Form) -> Callable[..., list[Any]]:
         supply = iter([numbers[i] for i in range(len(form.numbers))])
         return _evaluate(form.jaxpr, (*consts, *arguments), supply)
 
-    return jax.jit(run)
+    hurried = compiles_quickly() and numbers_computed(form.jaxpr) >= LONG
+    return jax.jit(run, compiler_options=dict(settled_compiler_options()) if hurried else None)
+
+
+def numbers_computed(jaxpr: Jaxpr) -> float:
+    """About how many products and other numbers a run of the graph computes; a `while` is taken once."""
+    total = 0.0
+    for eqn in jaxpr.eqns:
+        inner = [p for value in eqn.params.values() for p in _graphs_in(value)]
+        if inner:
+            times = eqn.params.get("length", 1) if eqn.primitive.name == "scan" else 1
+            total += times * sum(map(numbers_computed, inner))
+        else:
+            total += sum(_size(var) for var in eqn.outvars) * _terms(eqn)
+    return total
+
+
+def _graphs_in(value: Any) -> Iterator[Jaxpr]:
+    if isinstance(value, ClosedJaxpr):
+        yield value.jaxpr
+    elif isinstance(value, Jaxpr):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for inner in value:
+            yield from _graphs_in(inner)
+
+
+def _terms(eqn: Any) -> float:
+    """How many products each number is the sum of."""
+    if eqn.primitive.name != "dot_general":
+        return 1.0
+    (contracted, _), _ = eqn.params["dimension_numbers"]
+    return float(np.prod([eqn.invars[0].aval.shape[axis] for axis in contracted]))
+
+
+def _size(var: Any) -> float:
+    return float(np.prod(getattr(var.aval, "shape", ())))
 
 
 # -- the text of a graph ------------------------------------------------------------------------------

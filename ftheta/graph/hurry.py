@@ -13,14 +13,24 @@ _HURRIED = {
     "xla_cpu_use_fusion_emitters": False,
     "xla_cpu_parallel_codegen_split_count": 1,
 }
+# for what runs for a second: half of the time of a run for twice that of compiling
+_SETTLED = _HURRIED | {"xla_backend_optimization_level": 2}
 # XLA's own choice
 _THOROUGH = {"xla_backend_optimization_level": 3, "xla_cpu_use_fusion_emitters": True}
+
+_LEVEL = "--xla_backend_optimization_level="
 
 
 @cache
 def quick_compiler_options() -> Mapping[str, int | bool]:
     """For `compiler_options` of `jax.jit`: those of the wanted options that this version of XLA knows."""
     return _keep_known(_HURRIED)
+
+
+@cache
+def settled_compiler_options() -> Mapping[str, int | bool]:
+    """For `compiler_options` of `jax.jit`, of programs that run for a second where others are compiled quickly."""
+    return _keep_known(_SETTLED)
 
 
 @cache
@@ -35,6 +45,13 @@ def _keep_known(options: Mapping[str, int | bool]) -> Mapping[str, int | bool]:
     return MappingProxyType(
         {name: value for name, value in options.items() if _are_known({name: value})}
     )
+
+
+def compiles_quickly() -> bool:
+    """Whether programs of this process are compiled so."""
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    levels = [flag.removeprefix(_LEVEL) for flag in flags if flag.startswith(_LEVEL)]
+    return levels[-1:] == ["0"]  # the last word on a flag counts
 
 
 def compile_quickly() -> None:

@@ -358,3 +358,12 @@ def test_no_temperature_is_advised_where_none_helps():
     rows = Dataset("rows", x, np.where(right, 0, 1))
     (found,) = part_of("calibration", FIRST_TWO.with_data(rows)).findings
     assert "confident" in found.says and "more rows" in found.remedy
+
+
+def test_a_temperature_is_advised_where_few_rows_are_wrong_but_with_confidence():
+    n = 360
+    x = np.zeros((n, 3))
+    x[np.arange(n), np.arange(n) % 2] = 8.0
+    y = np.where(np.arange(n) % 36 == 0, 1 - np.arange(n) % 2, np.arange(n) % 2)
+    (found,) = part_of("calibration", FIRST_TWO.with_data(Dataset("rows", x, y))).findings
+    assert found.remedy.startswith("divide the logits")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from ftheta.auditing.facts import inputs, large
+from ftheta.auditing.facts import evaluation, inputs, large, precision
 from ftheta.auditing.facts.large import large_hessian, loss_gradients
 from ftheta.auditing.part import NOT_COMPUTED
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import plan_tasks
 from ftheta.auditing.pool import Pool
-from ftheta.logic import Enclosure
+from ftheta.logic import Enclosure, SubjectError
 from ftheta.networks import random_mlp
 from ftheta.subjects import Dataset, Network
 
@@ -151,3 +151,37 @@ def test_a_network_on_tokens_has_a_gradient_by_its_parameters_alone(monkeypatch)
     )
     known = loss_gradients(net)
     assert known.by_inputs is None and jax.tree.leaves(known.by_parameters)[0].shape == (7, 3)
+
+
+def test_where_all_rows_take_long_they_are_evaluated_in_float32_and_it_is_said(net, monkeypatch):
+    wide = evaluation.evaluate_data(net.with_data(net.data), np.random.default_rng(0))
+    monkeypatch.setattr(evaluation, "NARROW", 0)
+    narrow = evaluation.evaluate_data(net, np.random.default_rng(0))
+    assert wide.precision == "float64" and narrow.precision == "float32"
+    assert narrow.told == f"{wide.told}, float32"
+    assert (narrow.outputs != wide.outputs).any()
+    assert np.allclose(narrow.outputs, wide.outputs, rtol=0, atol=1e-5)
+    right = float((wide.guesses == wide.classes).mean())
+    assert facts_of("test-error", net)["accuracy on the data"].lo == pytest.approx(right)
+
+
+def test_outputs_in_float32_are_held_against_float64_on_the_rows_that_are_affordable(
+    net, monkeypatch
+):
+    expected = facts_of("precision", net.with_data(net.data))
+    monkeypatch.setattr(evaluation, "NARROW", 0)
+    name = "largest difference of an output in float32"
+    assert facts_of("precision", net)[name].lo == pytest.approx(expected[name].lo, rel=0.5)
+    monkeypatch.setattr(precision, "WORK", 0)
+    few = facts_of("precision", net)
+    assert few[name].samples == precision.LEAST and 0 < few[name].lo <= expected[name].lo * 1.5
+    assert few["predictions that change in float32"].lo == 0
+
+
+def test_a_network_that_does_not_run_in_float32_is_evaluated_in_float64(net, monkeypatch):
+    def refuse(net: Network, x: np.ndarray) -> np.ndarray:
+        raise SubjectError("It does not run in float32.")
+
+    monkeypatch.setattr(evaluation, "NARROW", 0)
+    monkeypatch.setattr(evaluation, "outputs_in_float32", refuse)
+    assert evaluation.evaluate_data(net, np.random.default_rng(0)).precision == "float64"

@@ -148,3 +148,33 @@ def test_functions_with_effects_are_left_to_jax():
     assert float(call_compiled(speaking, 2.0)) == pytest.approx(2.46)
     jax.effects_barrier()
     assert heard == [2.0]
+
+
+def test_numbers_computed_are_counted_through_loops():
+    def roll(x):
+        return jax.lax.scan(lambda x, _: (matrix @ x, None), x, None, length=7)[0]
+
+    matrix = np.ones((20, 20))
+    count = compiling.numbers_computed(jax.make_jaxpr(roll)(np.ones(20)).jaxpr)
+    assert 7 * 400 <= count <= 7 * 400 + 100
+
+
+@pytest.mark.parametrize(
+    "long, hurried, settled", [(0, True, True), (1e9, True, False), (0, False, False)]
+)
+def test_what_runs_for_long_is_not_compiled_in_a_hurry(monkeypatch, long, hurried, settled):
+    given = []
+    compile_as_usual = jax.jit
+
+    def record(function, **options):
+        given.append(options.get("compiler_options"))
+        return compile_as_usual(function, **options)
+
+    monkeypatch.setattr(compiling, "LONG", long)
+    monkeypatch.setattr(compiling, "compiles_quickly", lambda: hurried)
+    monkeypatch.setattr(compiling.jax, "jit", record)
+    compiling._program.cache_clear()
+    x = np.arange(3.0)
+    assert np.allclose(call_compiled(lambda x: x @ x + 0.3, x), x @ x + 0.3)
+    levels = [(options or {}).get("xla_backend_optimization_level") for options in given]
+    assert levels[-1:] == [2 if settled else None]

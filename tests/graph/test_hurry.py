@@ -6,9 +6,14 @@ import sys
 
 PROGRAM = """
 import os
-from ftheta.graph.hurry import compile_quickly
+from ftheta.graph.hurry import compile_quickly, compiles_quickly
+assert not compiles_quickly()
 compile_quickly()
 import jax
+assert not compiles_quickly()  # the user says otherwise
+os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
+assert compiles_quickly()
+os.environ["XLA_FLAGS"] = os.environ["XLA_FLAGS"].rsplit(" ", 1)[0]
 print(float(jax.jit(lambda x: x @ x)(jax.numpy.arange(3.0))), os.environ["XLA_FLAGS"].split()[-1])
 """
 

@@ -13,7 +13,6 @@ from ftheta.estimates.calibration import (
     reliability,
     softmax,
 )
-from ftheta.estimates.paired import sign_flip_test
 from ftheta.logic import Axis, Basis, Curves, Enclosure, Fact, Series
 from ftheta.subjects import Network
 
@@ -25,7 +24,7 @@ CONFIDENCE = 0.95
 LEVEL = 0.01  # of the test of calibration
 # rows from which a temperature is advised: what is fitted to fewer may be off by half of itself
 LEAST_TO_FIT = 100
-FOLDS = 2
+CRITICAL = 6.635  # 99 % quantile of χ² with one degree of freedom: the law for many rows (Wilks)
 ROUNDING = 1e-4  # by which outputs that are probabilities may miss a sum of 1
 LEAST_LOG = -700.0
 NO_TEMPERATURE = "fit a temperature to more rows: on these none is known to help"
@@ -63,7 +62,7 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     temperature = fit_temperature(given.logits, classes)
     mended = reliability(softmax(given.logits / temperature).max(1), given.right)
     advice = f"divide the logits by {temperature:.3g} (ECE {percent(mended.error)} on these rows)"
-    helps = _temperature_helps(given.logits, classes, rng)
+    helps = _temperature_helps(given.logits, classes, temperature)
     source = (
         "of the outputs, which are probabilities"
         if given.are_given
@@ -126,19 +125,10 @@ def _read_confidences(outputs: np.ndarray, right: np.ndarray) -> _Confidences:
     return _Confidences(logits, outputs / outputs.sum(1, keepdims=True), right, True)
 
 
-def _temperature_helps(logits: np.ndarray, classes: np.ndarray, rng: np.random.Generator) -> bool:
-    """Whether a temperature lowers the cross-entropy significantly on rows that it was not fitted to."""
-    n = len(classes)
-    if n < LEAST_TO_FIT:
-        return False
-    fold = rng.permutation(n) % FOLDS
-    gained = np.zeros(n)
-    for k in range(FOLDS):
-        away = fold == k
-        temperature = fit_temperature(logits[~away], classes[~away])
-        before = cross_entropies(logits[away], classes[away])
-        gained[away] = before - cross_entropies(logits[away] / temperature, classes[away])
-    return bool(gained.mean() > 0) and sign_flip_test(gained, rng) <= LEVEL
+def _temperature_helps(logits: np.ndarray, classes: np.ndarray, temperature: float) -> bool:
+    """Whether there are enough rows, and these would be unlikely at the temperature 1: the likelihood-ratio test."""
+    gained = cross_entropies(logits, classes) - cross_entropies(logits / temperature, classes)
+    return len(classes) >= LEAST_TO_FIT and 2 * float(gained.sum()) >= CRITICAL
 
 
 def _describe(bins: Reliability, given: _Confidences, p: float) -> str:

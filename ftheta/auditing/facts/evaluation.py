@@ -1,5 +1,6 @@
 """The network on its data, evaluated once for all facts that a process computes."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -9,10 +10,19 @@ from ftheta.estimates import binomial_interval
 from ftheta.logic import Enclosure, Fact, SubjectError
 from ftheta.subjects import Dataset, Network
 
-from .inputs import affordable, classes_of, describe_misfit, describe_rows, outputs_at
+from .inputs import (
+    affordable,
+    classes_of,
+    describe_misfit,
+    describe_rows,
+    multiplications,
+    outputs_at,
+    outputs_in_float32,
+)
 
 WORK = 2e10  # multiplications; of a large network some rows are drawn
 LEAST = 100  # rows, however large the network is
+NARROW = 1e11  # multiplications of all rows, from which float32, in half of the time, comes first
 CONFIDENCE = 0.95  # of what rows that were drawn tell of all
 
 
@@ -20,7 +30,7 @@ CONFIDENCE = 0.95  # of what rows that were drawn tell of all
 class Evaluation:
     """The `outputs` of a network at the rows of its data with the numbers `rows`, and `told`: which they are.
 
-    `classes` are the labels of these rows, where they are numbers of outputs.
+    `classes` are the labels of these rows, where they are numbers of outputs; `precision` is that of the evaluation.
     """
 
     rows: np.ndarray
@@ -32,6 +42,7 @@ class Evaluation:
     told: str
     whole: int  # how many rows the data have
     unmet: int  # classes of the data that none of these rows has
+    precision: str = "float64"
 
     @property
     def is_complete(self) -> bool:
@@ -94,10 +105,20 @@ def _evaluate(net: Network, data: Dataset, rows: np.ndarray) -> Evaluation:
     unmet = (
         0 if classes is None or data.y is None else len(np.unique(data.y)) - len(np.unique(classes))
     )
-    told = describe_rows(len(rows), data)
+    outputs, precision = _outputs(net, x)
+    told = describe_rows(len(rows), data) + (", float32" if precision == "float32" else "")
     return Evaluation(
-        rows, x, outputs_at(net, x), labels, classes, data.classes, told, len(data), unmet
+        rows, x, outputs, labels, classes, data.classes, told, len(data), unmet, precision
     )
+
+
+def _outputs(net: Network, x: np.ndarray) -> tuple[np.ndarray, str]:
+    """The outputs, and the precision in which they were evaluated: of a network that runs in float32, where it takes
+    long, that of those who use it."""
+    if multiplications(net) * len(x) >= NARROW:
+        with suppress(SubjectError):
+            return outputs_in_float32(net, x), "float32"
+    return outputs_at(net, x), "float64"
 
 
 def evaluate_classes(

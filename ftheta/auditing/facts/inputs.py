@@ -80,9 +80,28 @@ def outputs_at(net: Network, x: np.ndarray) -> np.ndarray:
     return found.reshape(len(x), -1)
 
 
-def _outputs_by_block(net: Network, x: np.ndarray) -> np.ndarray:
+def outputs_in_float32(net: Network, x: np.ndarray) -> np.ndarray:
+    """The outputs at all rows as the network computes them in single precision, each as one flat row of float64."""
+    narrow = x.astype(np.int32 if takes_tokens(net) and x.dtype.kind == "i" else np.float32)
+    try:
+        if multiplications(net) * len(x) >= BLOCKWISE:
+            return _outputs_by_block(net, narrow, "float32")
+        params = jax.tree.map(lambda a: _rounded(a, "float32"), net.params)
+        with jax.enable_x64(False):
+            run = jax.jit(
+                lambda p, x: jax.lax.map(lambda row: net.apply(p, row), x, batch_size=BATCH)
+            )
+            return np.asarray(run(params, narrow), np.float64).reshape(len(x), -1)
+    except (TypeError, ValueError) as error:
+        remedy = "a network whose constants are float64 cannot be run in float32"
+        raise SubjectError(
+            "It does not run in float32.", got=str(error).splitlines()[0], remedy=remedy
+        ) from None
+
+
+def _outputs_by_block(net: Network, x: np.ndarray, precision: str = "float64") -> np.ndarray:
     """The same in blocks of one size, the last filled up: the program is compiled once, however many rows there are."""
-    run = _compile_block(net)
+    run = _compile_block(net, precision)
     found = []
     for i in range(0, len(x), BLOCK):
         rows = x[i : i + BLOCK]
@@ -93,17 +112,26 @@ def _outputs_by_block(net: Network, x: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=4)
-def _compile_block(net: Network) -> Callable[[np.ndarray], Any]:
+def _compile_block(net: Network, precision: str) -> Callable[[np.ndarray], Any]:
     """The parameters are an argument: as constants of the program XLA would look at each of 10⁸ while it compiles."""
     evaluate = jax.jit(jax.vmap(net.apply, (None, 0)))
-    with jax.enable_x64(True):
-        params = jax.device_put(net.params)
+    wide = precision == "float64"
+    with jax.enable_x64(wide):
+        params = jax.device_put(
+            net.params if wide else jax.tree.map(lambda a: _rounded(a, precision), net.params)
+        )
 
     def run(rows: np.ndarray) -> Any:
-        with jax.enable_x64(True):
-            return evaluate(params, rows.astype(np.float64) if rows.dtype.kind == "f" else rows)
+        with jax.enable_x64(wide):
+            return evaluate(params, _rounded(rows, precision))
 
     return run
+
+
+def _rounded(array: Any, precision: str) -> np.ndarray:
+    """Real numbers in this precision, others as they are."""
+    array = np.asarray(array)
+    return array.astype(precision) if array.dtype.kind == "f" else array
 
 
 @lru_cache(maxsize=8)

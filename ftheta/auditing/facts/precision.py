@@ -1,29 +1,27 @@
 """Whether the network says the same in the precision that it will run in."""
 
-import jax
 import numpy as np
 
-from ftheta.logic import Enclosure, Fact, SubjectError
+from ftheta.logic import Enclosure, Fact
 from ftheta.subjects import Network
-from ftheta.subjects.inputs import takes_tokens
 
 from ..judging import judge
 from ..part import Part
-from .evaluation import evaluate_data
-from .inputs import BATCH
+from .evaluation import Evaluation, evaluate_data
+from .inputs import affordable, outputs_at, outputs_in_float32
 
 ROWS = 1024
+WORK = 5e10  # multiplications in float64, where the facts share outputs in float32
+LEAST = 4  # rows, however large the network is
 
 
 def precision(net: Network, rng: np.random.Generator) -> Part:
     """Outputs and predictions in float32 beside those in float64."""
     found = evaluate_data(net, rng)
-    x = found.x[:ROWS]
-    exact = found.outputs[:ROWS]
-    rounded = _outputs_in_float32(net, x)
+    rounded, exact = _in_both(net, found)
     size = float(np.abs(exact).max()) or 1.0
     gap = float(np.abs(rounded - exact).max()) / size
-    n = len(x)
+    n = len(exact)
     told = f"{n:,} rows, relative to the largest output"
     facts = [
         Fact(
@@ -46,25 +44,14 @@ def precision(net: Network, rng: np.random.Generator) -> Part:
     return Part(tuple(facts), findings=judge("precision", value, says, judged_by=flips / n))
 
 
+def _in_both(net: Network, found: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs in float32 and in float64, of the same rows; one of them is evaluated already."""
+    if found.precision == "float32":
+        few = affordable(net, WORK, LEAST, ROWS)
+        return found.outputs[:few], outputs_at(net, found.x[:few])
+    return outputs_in_float32(net, found.x[:ROWS]), found.outputs[:ROWS]
+
+
 def _short(x: float) -> str:
     """1.4e-7, without the zero that Python writes before the 7."""
     return f"{x:.1e}".replace("e-0", "e-")
-
-
-def _outputs_in_float32(net: Network, x: np.ndarray) -> np.ndarray:
-    narrow = lambda a: np.asarray(a, np.float32) if np.asarray(a).dtype.kind == "f" else a
-    params = jax.tree.map(narrow, net.params)
-    inputs = (
-        x.astype(np.int32) if takes_tokens(net) and x.dtype.kind == "i" else x.astype(np.float32)
-    )
-    try:
-        with jax.enable_x64(False):
-            run = jax.jit(
-                lambda p, x: jax.lax.map(lambda row: net.apply(p, row), x, batch_size=BATCH)
-            )
-            return np.asarray(run(params, inputs), np.float64).reshape(len(x), -1)
-    except (TypeError, ValueError) as error:
-        remedy = "a network whose constants are float64 cannot be run in float32"
-        raise SubjectError(
-            "It does not run in float32.", got=str(error).splitlines()[0], remedy=remedy
-        ) from None
