@@ -74,8 +74,8 @@ _HOME = {
     "watch": "ftheta.watching",
 }
 
-_TAKE_MODULES = (
-    *(
+_TAKE_MODULES = frozenset(
+    {
         "attack",
         "bounds",
         "certified_radius",
@@ -84,8 +84,6 @@ _TAKE_MODULES = (
         "count_pieces",
         "decompile",
         "equal",
-    ),
-    *(
         "equivariance_defect",
         "fit",
         "lipschitz",
@@ -95,8 +93,9 @@ _TAKE_MODULES = (
         "risk_bounds",
         "robustness",
         "simplify",
-    ),
-    *("smooth", "verify"),
+        "smooth",
+        "verify",
+    }
 )
 """Functions of a network, which take a module of torch in its place."""
 

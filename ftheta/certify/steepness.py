@@ -18,7 +18,7 @@ from ftheta.graph.domains.interval import INTERVAL
 from ftheta.graph.domains.interval.intervals import Interval
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Node, Slot
-from ftheta.graph.primitives import CUSTOM_CALLS, body
+from ftheta.graph.primitives import CUSTOM_CALLS, EXTREMA, IDENTITIES, SUMS, body, primitives
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import activation
 
@@ -35,29 +35,16 @@ SLOPES = {
     "logistic": activation("sigmoid").lipschitz,
     "erf": Enclosure.between(1.1283791670955, 1.1283791670956),  # 2/√π
 }
-SAME = frozenset(
-    (
-        *("copy", "stop_gradient", "convert_element_type", "reshape", "squeeze", "expand_dims"),
-        *(
-            "transpose",
-            "rev",
-            "slice",
-            "split",
-            "dynamic_slice",
-            "reduce_max",
-            "reduce_min",
-            "clamp",
-            "pad",
-            "optimization_barrier",
-        ),
-    )
+SAME = IDENTITIES | primitives(
+    "convert_element_type reshape squeeze expand_dims transpose rev slice split dynamic_slice reduce_max reduce_min "
+    "clamp pad optimization_barrier"
 )
 """Primitives that never lengthen a change, where only one operand changes."""
 # which operand that is: a changing number beside an array would change all entries
 OPERANDS = {"pad": 0, "clamp": 1}
 
 
-ELEMENTWISE = frozenset(("add", "add_any", "sub", "mul", "div", "max", "min", "clamp", "select_n"))
+ELEMENTWISE = (SUMS | EXTREMA) | primitives("mul div select_n")
 """Primitives of several operands that repeat those that have fewer entries."""
 
 

@@ -11,70 +11,13 @@ OF_FLOATS = frozenset(
     ("Add", "Dropout", "Flatten", "Gemm", "Identity", "MatMul", "Relu", "Reshape", "Squeeze", "Sub")
 )
 """Operators of plain chains, which are also verified as they are computed."""
-OPERATORS = (
-    *(
-        "Abs",
-        "Add",
-        "AveragePool",
-        "BatchNormalization",
-        "Clip",
-        "Concat",
-        "Conv",
-        "ConvTranspose",
-        "Cos",
-        "Div",
-    ),
-    *(
-        "Dropout",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Expand",
-        "Flatten",
-        "Gather",
-        "Gelu",
-        "Gemm",
-        "GlobalAveragePool",
-        "Identity",
-    ),
-    *(
-        "LayerNormalization",
-        "LeakyRelu",
-        "Log",
-        "LogSoftmax",
-        "MatMul",
-        "Max",
-        "MaxPool",
-        "Min",
-        "Mul",
-        "Neg",
-        "Pad",
-    ),
-    *(
-        "Pow",
-        "ReduceMax",
-        "ReduceMean",
-        "ReduceMin",
-        "ReduceSum",
-        "Relu",
-        "Reshape",
-        "Sigmoid",
-        "Sin",
-        "Slice",
-    ),
-    *(
-        "Softmax",
-        "Softplus",
-        "Split",
-        "Sqrt",
-        "Squeeze",
-        "Sub",
-        "Sum",
-        "Tanh",
-        "Transpose",
-        "Unsqueeze",
-    ),
-)
+_NAMES = """
+    Abs Add AveragePool BatchNormalization Clip Concat Conv ConvTranspose Cos Div Dropout Elu Erf
+    Exp Expand Flatten Gather Gelu Gemm GlobalAveragePool Identity LayerNormalization LeakyRelu Log
+    LogSoftmax MatMul Max MaxPool Min Mul Neg Pad Pow ReduceMax ReduceMean ReduceMin ReduceSum Relu
+    Reshape Sigmoid Sin Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Tanh Transpose Unsqueeze
+"""
+OPERATORS = _NAMES.split()
 
 
 def supports(

@@ -16,72 +16,22 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node
 from ftheta.graph.interpret import forward
 from ftheta.graph.jaxprs import trace
-from ftheta.graph.primitives import CUSTOM_CALLS
+from ftheta.graph.primitives import CUSTOM_CALLS, EXTREMA, POWERS, SUMS, TRANSCENDENTAL, primitives
 
 SMOOTH_CALLS = frozenset({"logaddexp", "logaddexp2", "silu", "softplus"})
 """Custom derivatives of JAX that are those of a smooth function."""
 
 CONTINUOUS_CALLS = SMOOTH_CALLS | {"relu", "relu6"}
 
-SMOOTH_PRIMITIVES = frozenset(
-    (
-        *(
-            "add",
-            "add_any",
-            "sub",
-            "mul",
-            "div",
-            "neg",
-            "square",
-            "sqrt",
-            "rsqrt",
-            "cbrt",
-            "integer_pow",
-            "pow",
-        ),
-        *(
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log1p",
-            "tanh",
-            "logistic",
-            "erf",
-            "erfc",
-            "erf_inv",
-            "sin",
-            "cos",
-            "tan",
-        ),
-        *(
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "copy",
-            "convert_element_type",
-        ),
-        *(
-            "reduce_sum",
-            "reduce_prod",
-            "cumsum",
-            "reduce_window_sum",
-            "dot_general",
-            "conv_general_dilated",
-        ),
-        *moves.RULES,
-    )
+SMOOTH_PRIMITIVES = (SUMS | POWERS | (TRANSCENDENTAL - {"atan2"}) | set(moves.RULES)) | primitives(
+    "mul div neg copy convert_element_type reduce_sum reduce_prod cumsum reduce_window_sum dot_general "
+    "conv_general_dilated"
 )
 """Where they are defined and finite; `pole_free` asks where that is."""
 
-CONTINUOUS_PRIMITIVES = SMOOTH_PRIMITIVES | {
-    *("abs", "max", "min", "clamp", "reduce_max", "reduce_min", "cummax", "cummin", "sort")
-}
+CONTINUOUS_PRIMITIVES = (SMOOTH_PRIMITIVES | EXTREMA) | primitives(
+    "abs reduce_max reduce_min cummax cummin sort"
+)
 
 POLES: dict[str, Callable[..., Any]] = {
     "div": lambda x, y: _holds(y, 0.0),

@@ -3,162 +3,47 @@
 from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Graph, Node
 
-IDENTITIES = frozenset({"copy", "stop_gradient"})
+
+def primitives(names: str) -> frozenset[str]:
+    """The primitives of this line, for tables that are read as text."""
+    return frozenset(names.split())
+
+
+IDENTITIES = primitives("copy stop_gradient")
 """Primitives that return their operand as it is."""
 
-COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+COMPARISONS = primitives("lt le gt ge eq ne")
+CONNECTIVES = primitives("and or not xor")
+SUMS = primitives("add add_any sub")
+EXTREMA = primitives("max min clamp")
+STEPS = primitives("sign floor ceil round")
+POWERS = primitives("square integer_pow pow sqrt rsqrt cbrt")
+EXPONENTIALS = primitives("exp exp2 expm1 log log1p logistic tanh sinh cosh asinh acosh atanh")
+ANGLES = primitives("sin cos tan asin acos atan atan2")
+ERROR_FUNCTIONS = primitives("erf erfc erf_inv")
+TRANSCENDENTAL = EXPONENTIALS | ANGLES | ERROR_FUNCTIONS
 
-ELEMENTWISE = frozenset(
-    (
-        *(
-            "add",
-            "add_any",
-            "sub",
-            "mul",
-            "div",
-            "neg",
-            "abs",
-            "sign",
-            "max",
-            "min",
-            "clamp",
-            "square",
-            "sqrt",
-        ),
-        *(
-            "rsqrt",
-            "cbrt",
-            "integer_pow",
-            "pow",
-            "rem",
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log1p",
-            "tanh",
-        ),
-        *(
-            "logistic",
-            "erf",
-            "erfc",
-            "erf_inv",
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "atan2",
-            "sinh",
-        ),
-        *(
-            "cosh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "floor",
-            "ceil",
-            "round",
-            "is_finite",
-            "and",
-            "or",
-            "not",
-            "xor",
-        ),
-        *(
-            "select_n",
-            "lt",
-            "le",
-            "gt",
-            "ge",
-            "eq",
-            "ne",
-            "convert_element_type",
-            "copy",
-            "stop_gradient",
-        ),
-    )
-)
+ELEMENTWISE = (
+    COMPARISONS | CONNECTIVES | SUMS | EXTREMA | STEPS | POWERS | TRANSCENDENTAL | IDENTITIES
+) | primitives("mul div neg abs rem is_finite select_n convert_element_type")
 """Primitives whose output entry depends on the same entry of the operands only (scalars broadcast)."""
 
-PARTIAL = frozenset(
-    (
-        "log",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "pow",
-        "asin",
-        "acos",
-        "acosh",
-        "atanh",
-        "erf_inv",
-        "div",
-        "integer_pow",
-    )
-)
+PARTIAL = primitives("div integer_pow pow sqrt rsqrt log log1p asin acos acosh atanh erf_inv")
 """Real functions that are not defined everywhere."""
 
-MOVES = (
-    *(
-        "reshape",
-        "transpose",
-        "slice",
-        "pad",
-        "broadcast_in_dim",
-        "concatenate",
-        "gather",
-        "dynamic_slice",
-    ),
-    *(
-        "dynamic_update_slice",
-        "rev",
-        "squeeze",
-        "expand_dims",
-        "split",
-        "stack",
-        "unstack",
-        "copy",
-        "copy_p",
-        "scatter",
-    ),
+MOVES = primitives(
+    "reshape transpose slice pad broadcast_in_dim concatenate gather dynamic_slice dynamic_update_slice rev squeeze "
+    "expand_dims split stack unstack copy copy_p scatter"
 )
 """Primitives whose outputs are entries of their inputs, in another order."""
 
-UNROUNDED = frozenset(
-    (
-        *MOVES,
-        *(
-            "neg",
-            "abs",
-            "max",
-            "min",
-            "clamp",
-            "reduce_max",
-            "reduce_min",
-            "cummax",
-            "cummin",
-            "sort",
-            "sign",
-            "floor",
-        ),
-        *(
-            "ceil",
-            "round",
-            "select_n",
-            "stop_gradient",
-            "iota",
-            "reduce_window_max",
-            "reduce_window_min",
-            "top_k",
-        ),
-        *("real", "optimization_barrier"),
-    )
+UNROUNDED = (MOVES | EXTREMA | STEPS) | primitives(
+    "neg abs reduce_max reduce_min cummax cummin sort top_k select_n stop_gradient iota reduce_window_max "
+    "reduce_window_min real optimization_barrier"
 )
 """Primitives whose float results are exact."""
 
-CUSTOM_CALLS = frozenset({"custom_jvp_call", "custom_vjp_call"})
+CUSTOM_CALLS = primitives("custom_jvp_call custom_vjp_call")
 
 
 def is_elementwise(node: Node) -> bool:

@@ -16,6 +16,7 @@ from ftheta.graph.errors import GraphError
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import Domain, forward
 from ftheta.graph.jaxprs import trace
+from ftheta.graph.primitives import SUMS, primitives
 from ftheta.shapes import Real
 
 
@@ -97,32 +98,9 @@ def _unknown(node: Node, *kinds: Kind) -> Any:
     return kind if len(node.outputs) == 1 else (kind,) * len(node.outputs)
 
 
-_SUMS = (
-    *(
-        "add",
-        "add_any",
-        "sub",
-        "neg",
-        "reduce_sum",
-        "cumsum",
-        "reduce_window_sum",
-        "fft",
-        "real",
-        "imag",
-        "copy",
-        "name",
-    ),
-    *(
-        "reshape",
-        "transpose",
-        "broadcast_in_dim",
-        "squeeze",
-        "expand_dims",
-        "slice",
-        "concatenate",
-        "rev",
-        "pad",
-    ),
+_SUMS = SUMS | primitives(
+    "neg reduce_sum cumsum reduce_window_sum fft real imag copy name reshape transpose broadcast_in_dim squeeze "
+    "expand_dims slice concatenate rev pad"
 )
 _RULES: dict[str, Callable[..., Any]] = dict.fromkeys(_SUMS, _sum) | {
     "mul": _product,

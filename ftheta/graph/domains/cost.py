@@ -25,6 +25,7 @@ from ftheta.graph.domains.reverse_cost import reverse_costs
 from ftheta.graph.domains.tangent_cost import tangent_costs
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import Domain, Rule, active_slots
+from ftheta.graph.primitives import COMPARISONS, CONNECTIVES, STEPS, TRANSCENDENTAL, primitives
 
 FILE = "ftheta/graph/domains/cost.py"
 
@@ -122,78 +123,12 @@ def _dearest_branch(node: Node) -> Cost:
     return max(map(total_cost, node.graphs), key=lambda c: c.flops)
 
 
-MOVES = (
-    *(
-        "reshape",
-        "transpose",
-        "broadcast_in_dim",
-        "squeeze",
-        "tile",
-        "slice",
-        "rev",
-        "concatenate",
-        "split",
-    ),
-    *(
-        "stack",
-        "unstack",
-        "pad",
-        "gather",
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "scatter",
-        "iota",
-        "copy",
-    ),
-    *("stop_gradient", "convert_element_type", "select_n", "and", "or", "not", "xor", "is_finite"),
+MOVES = CONNECTIVES | primitives(
+    "reshape transpose broadcast_in_dim squeeze tile slice rev concatenate split stack unstack pad gather "
+    "dynamic_slice dynamic_update_slice scatter iota copy stop_gradient convert_element_type select_n is_finite"
 )
-SINGLE = (
-    *(
-        "div",
-        "neg",
-        "abs",
-        "sign",
-        "max",
-        "min",
-        "sqrt",
-        "rsqrt",
-        "cbrt",
-        "pow",
-        "rem",
-        "exp",
-        "exp2",
-        "expm1",
-    ),
-    *(
-        "log",
-        "log1p",
-        "tanh",
-        "logistic",
-        "erf",
-        "erfc",
-        "erf_inv",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-    ),
-    *(
-        "atan",
-        "atan2",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "floor",
-        "ceil",
-        "round",
-        "lt",
-        "le",
-        "gt",
-    ),
-    *("ge", "eq", "ne"),
+SINGLE = (COMPARISONS | STEPS | TRANSCENDENTAL) | primitives(
+    "div neg abs max min pow sqrt rsqrt cbrt rem"
 )
 RULES: dict[str, Rule] = {
     **dict.fromkeys(MOVES, _each_entry(FREE)),

@@ -21,6 +21,7 @@ from ftheta.graph.domains.operations import (
 )
 from ftheta.graph.graph import Graph, Node
 from ftheta.graph.interpret import active_slots, find_rule
+from ftheta.graph.primitives import STEPS, primitives
 
 FILE = "ftheta/graph/domains/reverse_cost.py"
 ReverseRule = Callable[[Node, Sequence[bool]], Cost]
@@ -112,21 +113,9 @@ def _dearest_branch(node: Node, wanted: Sequence[bool]) -> Cost:
 
 MUL = MULTIPLICATION
 ADD = ADDITION
-MOVES = (
-    *(
-        "reshape",
-        "transpose",
-        "squeeze",
-        "slice",
-        "rev",
-        "concatenate",
-        "split",
-        "stack",
-        "unstack",
-        "pad",
-    ),
-    *("dynamic_slice", "dynamic_update_slice", "scatter", "scatter-add", "copy", "stop_gradient"),
-    *("convert_element_type", "sort", "sign", "floor", "ceil", "round", "reduce_sum"),
+MOVES = STEPS | primitives(
+    "reshape transpose squeeze slice rev concatenate split stack unstack pad dynamic_slice dynamic_update_slice "
+    "scatter scatter-add copy stop_gradient convert_element_type sort reduce_sum"
 )
 PARTIALS: dict[str, tuple[Cost, ...]] = {
     **dict.fromkeys(("add", "add_any", "sub"), (FREE, FREE)),

@@ -10,6 +10,7 @@ from ftheta.graph.domains.operations import ADDITION, FREE, MULTIPLICATION, OTHE
 from ftheta.graph.domains.reverse_cost import PARTIALS, free, integer_pow, of_operand, windows
 from ftheta.graph.graph import Graph, Node
 from ftheta.graph.interpret import active_slots, find_rule
+from ftheta.graph.primitives import STEPS, primitives
 
 FILE = "ftheta/graph/domains/tangent_cost.py"
 ForwardCost = Callable[[Node], Cost]
@@ -77,39 +78,9 @@ def _dearest_branch(node: Node, moving: Sequence[bool], forward_cost: ForwardCos
     return max((_of_graph(g, moving[1:], forward_cost) for g in node.graphs), key=lambda c: c.flops)
 
 
-MOVES = (
-    *(
-        "reshape",
-        "transpose",
-        "broadcast_in_dim",
-        "squeeze",
-        "tile",
-        "slice",
-        "rev",
-        "concatenate",
-        "split",
-    ),
-    *(
-        "stack",
-        "unstack",
-        "pad",
-        "gather",
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "scatter",
-        "copy",
-    ),
-    *(
-        "stop_gradient",
-        "convert_element_type",
-        "select_n",
-        "sort",
-        "top_k",
-        "sign",
-        "floor",
-        "ceil",
-        "round",
-    ),
+MOVES = STEPS | primitives(
+    "reshape transpose broadcast_in_dim squeeze tile slice rev concatenate split stack unstack pad gather "
+    "dynamic_slice dynamic_update_slice scatter copy stop_gradient convert_element_type select_n sort top_k"
 )
 RULES: dict[str, TangentRule] = {
     **dict.fromkeys(MOVES, _as_reverse(free)),

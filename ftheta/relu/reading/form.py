@@ -14,7 +14,7 @@ from scipy import sparse
 from ftheta.graph.graph import Node
 from ftheta.graph.interpret import Domain, forward
 from ftheta.graph.jaxprs import trace
-from ftheta.graph.primitives import MOVES
+from ftheta.graph.primitives import CONNECTIVES, MOVES, POWERS, STEPS, TRANSCENDENTAL, primitives
 from ftheta.logic.errors import SubjectError
 
 from ..network import ReluNetwork
@@ -35,59 +35,13 @@ from .linear_maps import (
     with_numbers,
 )
 
-CURVED = frozenset(
-    (
-        *(
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log1p",
-            "logistic",
-            "tanh",
-            "sinh",
-            "cosh",
-            "asinh",
-            "acosh",
-            "atanh",
-        ),
-        *(
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "atan2",
-            "erf",
-            "erfc",
-            "erf_inv",
-            "lgamma",
-            "digamma",
-        ),
-        *(
-            "pow",
-            "integer_pow",
-            "square",
-            "sqrt",
-            "rsqrt",
-            "cbrt",
-            "rem",
-            "floor",
-            "ceil",
-            "round",
-            "sign",
-        ),
-    )
-)
+CURVED = (TRANSCENDENTAL | POWERS | STEPS) | primitives("rem lgamma digamma")
 """Primitives that no continuous piecewise-affine program contains."""
 
-POSITIONS = frozenset(("argmax", "argmin"))
+POSITIONS = primitives("argmax argmin")
 """Primitives that say where something is."""
 
-OPEN = frozenset(
-    (*MOVES, "select_n", "convert_element_type", "stop_gradient", "and", "or", "not", "xor")
-)
+OPEN = (MOVES | CONNECTIVES) | primitives("select_n convert_element_type stop_gradient")
 """Primitives that may read a choice that is not continuous by itself."""
 
 
