@@ -21,20 +21,20 @@ def entry(function: Any) -> Any:
 
 def inner(fastmath: Any = False) -> Any:
     """A function that becomes a part of the compiled functions that call it."""
-    return njit(forceinline=True, **_unwrapped(fastmath))
+    return njit(forceinline=True, **_unwrapped_options(fastmath))
 
 
 def woven(fastmath: Any = False) -> Any:
     """A function that is read as if it stood where it is called: for those that mostly call others, once or twice."""
-    return njit(inline="always", **_unwrapped(fastmath))
+    return njit(inline="always", **_unwrapped_options(fastmath))
 
 
 def outlined(fastmath: Any = False) -> Any:
     """A long function that compiled functions call, and that is copied nowhere."""
-    return njit(forceinline=False, pipeline_class=_Outlining, **_unwrapped(fastmath))
+    return njit(forceinline=False, pipeline_class=_Outlining, **_unwrapped_options(fastmath))
 
 
-def _unwrapped(fastmath: Any) -> dict[str, Any]:
+def _unwrapped_options(fastmath: Any) -> dict[str, Any]:
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     return {"nogil": True, "error_model": "numpy", "fastmath": fastmath, **options}
 

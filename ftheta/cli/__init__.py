@@ -82,11 +82,11 @@ def _fail(error: FthetaError, as_json: bool) -> int:
         }
         print_json({"error": parts, "exit_code": error.exit_code})
     else:
-        print(f"ftheta: {_described(error)}", file=sys.stderr)
+        print(f"ftheta: {_describe_error(error)}", file=sys.stderr)
     return error.exit_code
 
 
-def _described(error: FthetaError) -> str:
+def _describe_error(error: FthetaError) -> str:
     """What, where, what was got, what to do."""
     parts = [t(error.what)]
     if error.where:

@@ -56,7 +56,7 @@ def _entry(entry: Any) -> Any:
 
     said = InlineText.from_format(t(one_line(_source(entry.description))), "markdown")
     for words, style in _facts(entry):
-        said.append(_styled(f"[{words}]", style))
+        said.append(_style(f"[{words}]", style))
     return entry.copy(description=said, choices=None, default=None, required=False)
 
 
@@ -69,7 +69,7 @@ def _facts(entry: Any) -> Iterator[tuple[str, str]]:
         yield t("required"), "cyclopts.required"
 
 
-def _styled(words: str, style: str) -> Any:
+def _style(words: str, style: str) -> Any:
     from rich.text import Text
 
     return Text(words, style)

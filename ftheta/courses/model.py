@@ -25,7 +25,7 @@ class Mistake(ValueError):
 
 
 @contextmanager
-def _placed() -> Iterator[None]:
+def _place_errors() -> Iterator[None]:
     try:
         yield
     except FthetaError as error:
@@ -46,12 +46,12 @@ class _Run(_Strict):
     @field_validator("theorem")
     @classmethod
     def _is_in_the_catalogue(cls, id: str) -> str:
-        with _placed():
+        with _place_errors():
             return entry_of(id)["id"]
 
     @model_validator(mode="after")
     def _has_such_knobs(self) -> Self:
-        with _placed():
+        with _place_errors():
             presets = self.entry["presets"]
             if self.preset and self.preset not in presets:
                 remedy = suggest(self.preset, presets, f"choose one of {', '.join(presets)}")

@@ -109,7 +109,7 @@ def _remainder(block: Sequence[int], count: int) -> list[int]:
 
 def _draw(bits: Sequence[bool], version: int, mask: int) -> Modules:
     size = 17 + 4 * version
-    fixed = _fixed(version, mask)
+    fixed = _fixed_modules(version, mask)
     filling = iter(bits)
     modules = [[fixed.get((i, j), False) for j in range(size)] for i in range(size)]
     for i, j in _snake(size):
@@ -128,7 +128,7 @@ def _snake(size: int) -> Iterator[tuple[int, int]]:
         upward = not upward
 
 
-def _fixed(version: int, mask: int) -> dict[tuple[int, int], bool]:
+def _fixed_modules(version: int, mask: int) -> dict[tuple[int, int], bool]:
     """The modules that hold no data: patterns to find, align and time, the format and the version."""
     size = 17 + 4 * version
     found = {(6, k): k % 2 == 0 for k in range(size)} | {(k, 6): k % 2 == 0 for k in range(size)}

@@ -93,11 +93,11 @@ def _answer(
     yield indent(line(*found))
     yield from (
         indent(line(f"{name} = {quantity(name, result.numbers[name])}"))
-        for name in _named(exercise, result)
+        for name in _names_in(exercise, result)
     )
     yield from (indent(line((f"! {words}", "red"))) for words in differing)
     yield line("")
 
 
-def _named(exercise: Exercise, result: Result) -> list[str]:
+def _names_in(exercise: Exercise, result: Result) -> list[str]:
     return [name for name in exercise.numbers if name in result.numbers]

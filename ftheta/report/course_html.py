@@ -26,19 +26,21 @@ def _body(course: Course, draw: Draw) -> Iterator[str]:
         yield f'<p class="under">{text(course.by)}</p>'
     yield (
         "<ol>"
-        + "".join(f'<li><a href="#s{k}">{text(t(s.title))}</a></li>' for k, s in _numbered(course))
+        + "".join(
+            f'<li><a href="#s{k}">{text(t(s.title))}</a></li>' for k, s in _number_sections(course)
+        )
         + "</ol>"
     )
-    for k, section in _numbered(course):
+    for k, section in _number_sections(course):
         yield from _section(course, section, k, draw)
     yield '<section><h2 class="part">' + text(t("Answers")) + "</h2>"
-    for k, section in _numbered(course):
+    for k, section in _number_sections(course):
         if section.exercise is not None:
             yield _answer(section.exercise, k)
     yield "</section>"
 
 
-def _numbered(course: Course) -> list[tuple[int, Section]]:
+def _number_sections(course: Course) -> list[tuple[int, Section]]:
     return list(enumerate(course.sections, 1))
 
 

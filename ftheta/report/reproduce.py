@@ -56,7 +56,7 @@ def audit_snippet(audit: Audit, against: Audit | None = None) -> str:
     asked = audit.asked
     given = [repr(_model(audit)), *([] if against is None else [repr(_model(against))])]
     given += [repr(asked.data or audit.data)] if audit.data else []
-    given += [f"{name}={value!r}" for name, value in _named(asked) if value]
+    given += [f"{name}={value!r}" for name, value in _data_options(asked) if value]
     given += [
         f"{name}={list(value)!r}"
         for name, value in (("only", asked.only), ("skip", asked.skip))
@@ -73,7 +73,7 @@ def _model(audit: Audit) -> str:
     return audit.asked.model or audit.subject
 
 
-def _named(asked: Request) -> tuple[tuple[str, str], ...]:
+def _data_options(asked: Request) -> tuple[tuple[str, str], ...]:
     return ("labels", asked.labels), ("train", asked.train), ("until", asked.until)
 
 
@@ -82,7 +82,7 @@ def _audit_words(audit: Audit) -> list[str]:
     asked = audit.asked
     options = [
         ("--data", asked.data or audit.data),
-        *((f"--{name}", value) for name, value in _named(asked)),
+        *((f"--{name}", value) for name, value in _data_options(asked)),
     ]
     options += [("--only", ",".join(asked.only)), ("--skip", ",".join(asked.skip))]
     options += [("--budget", f"{asked.budget:g}s" if asked.budget else "")]

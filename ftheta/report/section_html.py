@@ -34,14 +34,12 @@ def section_html(section: Section, findings: Sequence[AuditFinding] = (), before
     )
     shown = f'<div class="sides">{sides}</div>' if picture or told else ""
     cut = [table for table in section.tables if table not in beside or len(table.rows) > _MOST_ROWS]
-    rest = _folded(
-        section.charts[room:], cut, [fact for fact in section.facts if fact not in first]
-    )
+    rest = _fold(section.charts[room:], cut, [fact for fact in section.facts if fact not in first])
     head = f'<h2 class="part">{text(section.title)}</h2>'
     return f'<section id="s-{text(section.id)}">{head}{before}{brief_findings_html(findings)}{shown}{rest}</section>'
 
 
-def _folded(charts: Sequence[Chart], tables: Sequence[Table], facts: Sequence[Fact]) -> str:
+def _fold(charts: Sequence[Chart], tables: Sequence[Table], facts: Sequence[Fact]) -> str:
     """Further figures, tables and facts."""
     counts = ((len(charts), "figure"), (len(tables), "table"), (len(facts), "number"))
     named = ", ".join(f"{count} {word}{'s' * (count > 1)}" for count, word in counts if count)

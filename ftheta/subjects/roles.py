@@ -65,11 +65,11 @@ def values_at(net: Network, x: np.ndarray, t: float | np.ndarray | None = None) 
     with jax.enable_x64(True):
         if net.description is not None and net.scaled_layers is None:
             return np.asarray(net.description(rows))
-        return np.asarray(_compiled(net)(jnp.asarray(rows)))
+        return np.asarray(_compile(net)(jnp.asarray(rows)))
 
 
 @lru_cache(maxsize=2)
-def _compiled(net: Network) -> Any:
+def _compile(net: Network) -> Any:
     return jax.jit(jax.vmap(partial(net.apply, net.params)))
 
 

@@ -90,11 +90,11 @@ def score_arrows(law: Mixture, reach: float, heights: np.ndarray | None = None) 
     arrows = np.pad(arrows, ((0, 0), (0, 2 - arrows.shape[1])))
     sides = arrows[:, ::-1] * [-1, 1] if heights is None else np.tile([0.0, BARB], (len(arrows), 1))
     return tuple(
-        _barbed(start, start + arrow, side) for start, arrow, side in zip(at, arrows, sides)
+        _draw_barb(start, start + arrow, side) for start, arrow, side in zip(at, arrows, sides)
     )
 
 
-def _barbed(start: np.ndarray, end: np.ndarray, side: np.ndarray) -> Line:
+def _draw_barb(start: np.ndarray, end: np.ndarray, side: np.ndarray) -> Line:
     """A line and back along a short barb."""
     barb = end + 0.3 * (start - end) + 0.18 * side
     return tuple((float(p[0]), float(p[1])) for p in (start, end, barb))

@@ -86,7 +86,7 @@ def outputs_in_float32(net: Network, x: np.ndarray) -> np.ndarray:
     try:
         if multiplications(net) * len(x) >= BLOCKWISE:
             return _outputs_by_block(net, narrow, "float32")
-        params = jax.tree.map(lambda a: _rounded(a, "float32"), net.params)
+        params = jax.tree.map(lambda a: _cast_reals(a, "float32"), net.params)
         with jax.enable_x64(False):
             run = jax.jit(
                 lambda p, x: jax.lax.map(lambda row: net.apply(p, row), x, batch_size=BATCH)
@@ -118,17 +118,17 @@ def _compile_block(net: Network, precision: str) -> Callable[[np.ndarray], Any]:
     wide = precision == "float64"
     with jax.enable_x64(wide):
         params = jax.device_put(
-            net.params if wide else jax.tree.map(lambda a: _rounded(a, precision), net.params)
+            net.params if wide else jax.tree.map(lambda a: _cast_reals(a, precision), net.params)
         )
 
     def run(rows: np.ndarray) -> Any:
         with jax.enable_x64(wide):
-            return evaluate(params, _rounded(rows, precision))
+            return evaluate(params, _cast_reals(rows, precision))
 
     return run
 
 
-def _rounded(array: Any, precision: str) -> np.ndarray:
+def _cast_reals(array: Any, precision: str) -> np.ndarray:
     """Real numbers in this precision, others as they are."""
     array = np.asarray(array)
     return array.astype(precision) if array.dtype.kind == "f" else array

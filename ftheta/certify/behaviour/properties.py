@@ -56,8 +56,8 @@ class Monotone(Behaviour):
         _require_below(self.signs, net.widths[0], "input")
         judge = MonotoneJudge(net, self.box, self.signs, _choose_outputs(self.outputs, net))
         if isinstance(net, ReluNetwork):
-            return _timed(net, judge, seconds, lambda left: search_monotone(judge, left))
-        return _timed(
+            return _time_search(net, judge, seconds, lambda left: search_monotone(judge, left))
+        return _time_search(
             net, judge, seconds, lambda left: _search_derivatives(net, judge, left, threads)
         )
 
@@ -81,8 +81,8 @@ class Convex(Behaviour):
         self._require_fit(net)
         judge = ConvexJudge(net, self.box, _choose_outputs(self.outputs, net), self.sign)
         if isinstance(net, ReluNetwork):
-            return _timed(net, judge, seconds, lambda left: search_convex(judge, left))
-        return _timed(
+            return _time_search(net, judge, seconds, lambda left: search_convex(judge, left))
+        return _time_search(
             net, judge, seconds, lambda left: _search_curvature(net, judge, left, threads)
         )
 
@@ -144,7 +144,7 @@ def _choose_outputs(
     return asked
 
 
-def _timed(
+def _time_search(
     net: "ReluNetwork | TracedNetwork",
     judge: MonotoneJudge | ConvexJudge,
     seconds: float,

@@ -244,7 +244,7 @@ def _marks(
         interpolate = {"interpolate": "step-after"} if series.mark == "step" else {}
         marks.append(mark("line", {**at, **line, **interpolate, "strokeJoin": "round"}, data=name))
         marks += _lonely(name, points, pen, data)
-        marks += _marked(name, points, pen, data) if pen.marked else []
+        marks += _marks_of(name, points, pen, data) if pen.marked else []
     return marks
 
 
@@ -275,7 +275,7 @@ def _lonely(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -
     return [_dots(f"{name}alone", pen)]
 
 
-def _marked(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
+def _marks_of(name: str, points: list[Point | None], pen: Pen, data: list[Spec]) -> list[Spec]:
     """A few points of a line, evenly spaced, with its shape."""
     drawn = [p for p in points if p is not None]
     few = drawn[:: max(1, len(drawn) // _MARKS)]

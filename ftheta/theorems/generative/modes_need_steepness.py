@@ -180,9 +180,9 @@ def _compare(
         a = binomial_interval(int((fresh <= low).sum()), len(fresh), confidence)
         b = binomial_interval(int((fresh >= high).sum()), len(fresh), confidence)
         gap = max(float(high - low), 0.0)
-        most = _allowed(a.lo, b.lo, L)
+        most = _allowed_distance(a.lo, b.lo, L)
         right = Enclosure(
-            _allowed(a.hi, b.hi, L), most, Basis.SAMPLED, len(fresh), 2 * confidence - 1
+            _allowed_distance(a.hi, b.hi, L), most, Basis.SAMPLED, len(fresh), 2 * confidence - 1
         )
         claims.append(
             AtMost(
@@ -222,7 +222,7 @@ def _claim_jump(net: Network, L: float) -> list[Claim]:
     return [AtMost(what, Enclosure.exact(nextafter(gap, 0)), Enclosure.ball(reach))]
 
 
-def _allowed(a: float, b: float, L: float) -> float:
+def _allowed_distance(a: float, b: float, L: float) -> float:
     with np.errstate(all="ignore"):
         reach = -float(ndtri(a) + ndtri(b))
     return inf if inf == L or not np.isfinite(reach) else max(L * reach, 0.0)

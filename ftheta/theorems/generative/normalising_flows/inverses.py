@@ -15,7 +15,7 @@ STEPS = 60
 
 
 @lru_cache(maxsize=2)
-def _compiled(net: Network) -> tuple[Any, Any]:
+def _compile(net: Network) -> tuple[Any, Any]:
     f = partial(net.apply, net.params)
     return jax.jit(jax.vmap(f)), jax.jit(jax.vmap(jax.jacfwd(f)))
 
@@ -28,11 +28,11 @@ class Map:
 
     def values(self, x: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
-            return np.asarray(_compiled(self.net)[0](jnp.asarray(x)))
+            return np.asarray(_compile(self.net)[0](jnp.asarray(x)))
 
     def jacobians(self, x: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
-            return np.asarray(_compiled(self.net)[1](jnp.asarray(x)))
+            return np.asarray(_compile(self.net)[1](jnp.asarray(x)))
 
     def determinants(self, x: np.ndarray) -> np.ndarray:
         return np.linalg.det(self.jacobians(x))
