@@ -32,6 +32,8 @@ def line_cost(
         steps = np.sort(x)
         steps -= np.sort(y)
         np.abs(steps, out=steps)
+        if not steps.any():
+            return Enclosure.between(0.0, 0.0)  # no two numbers differ by less than float64 holds
         if p != 1:
             steps **= p
         value = float(steps.mean())

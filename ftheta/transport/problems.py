@@ -8,7 +8,7 @@ the entries of a matrix.
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import fsum, gcd, inf, sqrt
+from math import fsum, gcd, inf, isfinite, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -222,14 +222,43 @@ def read_problem(
     return problem
 
 
+def _read_floats(given: Any, name: str, what: str) -> Array:
+    """Numbers as float64, where that is what they are: a whole number above 2⁵³ is refused, not rounded."""
+    try:
+        numbers = np.asarray(given)
+        if numbers.dtype.kind in "cmMSU":  # complex numbers, times and words
+            raise TypeError
+        floats = numbers.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise SubjectError(what, where=name, got=type(given).__name__) from None
+    rounded = _find_rounded(numbers, floats)
+    if rounded is not None:
+        raise SubjectError(
+            "A number has no exact float64 value and would be rounded.",
+            where=name,
+            got=str(rounded),
+            remedy="subtract the same number from all of them, or give floats",
+        )
+    return floats
+
+
+def _find_rounded(numbers: np.ndarray, floats: Array) -> Any:
+    """An entry that changed when it became float64, if any; NaN is none."""
+    kind = numbers.dtype.kind
+    if kind == "b" or (kind == "f" and numbers.dtype.itemsize <= 8):
+        return None
+    if kind in "iu" and (not numbers.size or max(-int(numbers.min()), int(numbers.max())) <= 2**53):
+        return None
+    # Python compares numbers of different types by their values
+    pairs = zip(numbers.ravel().tolist(), floats.ravel().tolist())
+    if kind == "f":
+        pairs = zip(numbers.ravel(), floats.ravel())
+    return next((n for n, x in pairs if isfinite(x) and n != x), None)
+
+
 def read_points(given: ArrayLike, name: str) -> Float[np.ndarray, "n d"]:
     """Points as rows; numbers alone are points of the line."""
-    try:
-        points = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise SubjectError(
-            "Points are real numbers.", where=name, got=type(given).__name__
-        ) from None
+    points = _read_floats(given, name, "Points are real numbers.")
     if points.size == 0:
         raise SubjectError(
             "There are no points.",
@@ -256,12 +285,7 @@ def read_weights(given: ArrayLike | None, count: int, name: str) -> Float[np.nda
     """Non-negative weights, one for each point; all alike where none are given."""
     if given is None:
         return np.ones(count)
-    try:
-        weights = np.asarray(given, np.float64).ravel()
-    except (TypeError, ValueError):
-        raise SubjectError(
-            "Weights are real numbers.", where=name, got=type(given).__name__
-        ) from None
+    weights = _read_floats(given, name, "Weights are real numbers.").ravel()
     if len(weights) != count:
         raise SubjectError(
             "There must be one weight per point.", where=name, got=f"{count} points, {len(weights)}"
@@ -282,12 +306,7 @@ def read_weights(given: ArrayLike | None, count: int, name: str) -> Float[np.nda
 
 
 def _read_matrix(given: Any, n: int, m: int) -> Array:
-    try:
-        matrix = np.asarray(given, np.float64)
-    except (TypeError, ValueError):
-        raise SubjectError(
-            "Costs are real numbers.", where="cost", got=type(given).__name__
-        ) from None
+    matrix = _read_floats(given, "cost", "Costs are real numbers.")
     if matrix.shape != (n, m):
         raise SubjectError(
             "A matrix of costs has a row for each x and a column for each y.", got=str(matrix.shape)

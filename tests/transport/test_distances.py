@@ -1,5 +1,6 @@
 """Two-sample distances and tests against SciPy, closed forms, enumeration and simulation."""
 
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
@@ -172,11 +173,27 @@ def test_intervals_contain_the_distance_of_the_laws(kind):
         (([[1.0, 2.0]], [[1.0]]), SubjectError, "different lengths"),
         (([np.inf], [1.0]), SubjectError, "finite"),
         (([1.0], [2.0], "bures"), SubjectError, "two rows"),
+        (([2**60], [2**60 + 1]), SubjectError, "would be rounded"),
+        (([Fraction(1, 3)], [0.0]), SubjectError, "would be rounded"),
+        (([1j], [0.0]), SubjectError, "real numbers"),
+        ((["1.5"], [0.0]), SubjectError, "real numbers"),
     ],
 )
 def test_bad_input_is_told(arguments, error, words):
     with pytest.raises(error, match=words):
         ft.distance(*arguments)
+
+
+@pytest.mark.parametrize("kind", [int, np.int8, np.uint64, np.float32, bool, Fraction])
+def test_numbers_of_every_type_are_read_as_they_are(kind):
+    found = ft.distance([kind(0), kind(1)], [kind(1), kind(1)])
+    assert 0.5 in found.value
+
+
+def test_a_sample_is_at_distance_zero_from_itself():
+    x = np.random.default_rng(0).normal(size=50)
+    found = ft.distance(x, x[::-1])
+    assert (found.value.lo, found.value.hi) == (0, 0)
 
 
 def test_it_can_be_written_as_json_and_text():
