@@ -10,7 +10,7 @@ from ftheta.logic import Diagram, Layer
 from ftheta.networks import count
 from ftheta.subjects import Network
 
-from .part import Portrait
+from .part import NETWORK, Portrait
 
 PRODUCTS = {"dot_general": "matrix product", "conv_general_dilated": "convolution"}
 BENDS = {  # operations that are not affine, by the names they are known by
@@ -27,6 +27,8 @@ def portray(net: Network) -> Portrait:
     """What the network is."""
     data = net.data or net.law
     named = "" if data is None else data.name
+    if any(which == NETWORK for which, _ in net.data_errors):
+        return Portrait(net.name, "", net.fingerprint, _of_data(net), None, named, net.data_errors)
     return Portrait(
         net.name,
         type(net).__name__,
@@ -61,11 +63,15 @@ def in_words(net: Network) -> tuple[tuple[str, str], ...]:
         facts.append(("role", net.role))
     if net.law is not None:
         facts.append(("data to imitate", f"{net.law.name}, {len(net.law):,} rows"))
-    if net.data is not None:
-        labels = "" if net.data.y is None else " with labels"
-        facts.append(("data", f"{net.data.name}, {len(net.data):,} rows{labels}"))
-        facts += [("data warning", note) for note in net.data.notes]
-    return tuple(facts)
+    return (*facts, *_of_data(net))
+
+
+def _of_data(net: Network) -> tuple[tuple[str, str], ...]:
+    if net.data is None:
+        return ()
+    labels = "" if net.data.y is None else " with labels"
+    told = ("data", f"{net.data.name}, {len(net.data):,} rows{labels}")
+    return (told, *(("data warning", note) for note in net.data.notes))
 
 
 def _trace(net: Network) -> Graph | None:

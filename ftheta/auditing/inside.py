@@ -7,6 +7,7 @@ took of the machine is not counted, nor are kernels that are compiled.
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ from .performing import Done, Progress, perform
 from .plan import Task
 
 SOON = 0.05  # seconds
+AGAIN = 0.5
 
 
 class _Overdue(BaseException):
@@ -109,14 +111,20 @@ def _timer(left: Callable[[], float]) -> Iterator[None]:
 
     def ring(number: int, frame: FrameType | None) -> None:
         more = left()
-        if more <= SOON:
-            raise _Overdue
-        signal.setitimer(signal.ITIMER_REAL, more)  # the machine was busy with something else
+        if more > SOON:  # the machine was busy with something else
+            signal.setitimer(signal.ITIMER_REAL, more)
+            return
+        # where Python drops an exception (finalizers, callbacks of weak references) it is raised again
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        raise _Overdue
 
     before = signal.signal(signal.SIGALRM, ring)
+    told = sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if lost.exc_type is _Overdue else told(lost)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, SOON))
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+        sys.unraisablehook = told

@@ -10,6 +10,7 @@ NOT_COMPUTED = "–"  # in that table
 
 
 DataErrors: TypeAlias = tuple[tuple[str, SubjectError], ...]  # which data cannot be used, and why
+NETWORK = "network"  # among these words: the network itself, which only its data stand for
 
 
 @dataclass(frozen=True, slots=True)

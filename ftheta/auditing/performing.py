@@ -11,8 +11,9 @@ from ftheta.logic import FthetaError, Result, Skipped
 from ftheta.running import Assessment, assess, run
 from ftheta.subjects import Network
 
+from .facts import ABOUT_DATA
 from .network_errors import raised_by_network
-from .part import Part
+from .part import NETWORK, Part
 from .plan import Task
 
 Outcome: TypeAlias = Result | Part | Skipped
@@ -39,6 +40,11 @@ def perform(
     return _perform_guarded(task, perform_found, networks)
 
 
+def stands_in(net: Network) -> bool:
+    """Whether this is in the place of a network that cannot be used."""
+    return any(which == NETWORK for which, _ in net.data_errors)
+
+
 def look(task: Task, networks: Sequence[Network], seed: int) -> Outcome | Assessment:
     """The hypotheses of a theorem: why it does not apply, or what was found where it does."""
 
@@ -55,6 +61,8 @@ def _perform_guarded(
     task: Task, do: Callable[[Any], _Found], networks: Sequence[Network]
 ) -> _Found | Skipped:
     """What comes of the task; one fault must not cost the user everything else."""
+    if stands_in(networks[0]) and task.id not in ABOUT_DATA:
+        return Skipped(task.id, "the network cannot be used", "mend the network and audit again")
     try:
         return do(getattr(import_module(task.module), task.name))
     except FthetaError as error:

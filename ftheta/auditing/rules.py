@@ -62,6 +62,11 @@ class Rule:
 RULES = (
     # -- nothing else means much while one of these holds --
     Rule(
+        "unusable-network", "what", "networks that were given and cannot be used",
+        "nothing that needs it has an answer; what is to be said of the data alone is said", "ours", problem=0.0,
+        remedy="mend the network and audit again",
+    ),
+    Rule(
         "unusable-data", "data", "sets of data that were given and cannot be used",
         "what was asked about them has no answer; all that needs no data is answered", "ours", problem=0.0,
         remedy="mend the data and audit again",
@@ -361,5 +366,9 @@ RULES = (
     ),
 )  # fmt: skip
 BY_ID = {rule.id: rule for rule in RULES}
-UNUSABLE = ("unusable-data", "raises")  # rules of findings that say that data gave no answer
+UNUSABLE = (
+    "unusable-network",
+    "unusable-data",
+    "raises",
+)  # rules of findings that say that there is no answer
 ORDER = {rule.id: place for place, rule in enumerate(RULES)}

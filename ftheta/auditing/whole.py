@@ -31,7 +31,7 @@ from ftheta.subjects import Network
 from .budget import DEFAULT, Clock
 from .inside import run_inside
 from .judging import judge, sort_findings
-from .part import DataErrors, Part, Portrait, Setup
+from .part import NETWORK, DataErrors, Part, Portrait, Setup
 from .performing import Outcome, Progress
 from .plan import SECTIONS, Task, plan_tasks
 from .pool import CannotLoad, open_pool
@@ -110,7 +110,7 @@ def not_begun(recipe: Recipe, options: Mapping[str, Any]) -> Audit:
     )
     run.interrupt()
     words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
-    return _audit(_portray(recipe.network), run, Request(*words, only, skip))
+    return _audit(_portray(recipe.network_or_rows), run, Request(*words, only, skip))
 
 
 def _words(given: Any) -> str:
@@ -262,17 +262,16 @@ def findings_of(outcome: Outcome) -> tuple[AuditFinding, ...]:
 
 
 def _judge_unusable(which: str, error: SubjectError) -> tuple[AuditFinding, ...]:
-    """The finding that data cannot be used: `which` they are, and what is wrong with them."""
+    """The finding that data or the network cannot be used: `which`, and what is wrong with them."""
     got = "" if error.got is None else f" ({error.got})"
     what = f"{error.what[:1].lower()}{error.what[1:]}".rstrip(".")
     says = f"The {which} cannot be used: {what}{got}."
-    return judge(
-        "unusable-data", Enclosure.exact(1), says, f"read off {error.where}", remedy=error.remedy
-    )
+    rule = "unusable-network" if which == NETWORK else "unusable-data"
+    return judge(rule, Enclosure.exact(1), says, f"read off {error.where}", remedy=error.remedy)
 
 
 def _networks(recipes: tuple[Recipe, ...]) -> tuple[Network, ...]:
-    return tuple(recipe.network for recipe in recipes)
+    return tuple(recipe.network_or_rows for recipe in recipes)
 
 
 def _join_parts(parts: Sequence[Part]) -> tuple[Any, Any, Any]:

@@ -1,6 +1,6 @@
 """Data: inputs and, where there are any, labels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,6 +8,22 @@ import numpy as np
 from ftheta.logic.errors import SubjectError
 
 from .fingerprint import digest
+
+
+class LabelsError(SubjectError):
+    """Labels that cannot be used, of rows that can: these are `rows`, without labels."""
+
+    def __init__(self, error: SubjectError, rows: "Dataset") -> None:
+        super().__init__(error.what, where=error.where, got=error.got, remedy=error.remedy)
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return LabelsError, (self.alone, self.rows)
+
+    @property
+    def alone(self) -> SubjectError:
+        """The error without the rows."""
+        return SubjectError(self.what, where=self.where, got=self.got, remedy=self.remedy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +56,26 @@ class Dataset:
         if self.y is not None:
             y = np.asarray(self.y)
             if y.ndim == 0 or len(y) != len(x):
-                raise SubjectError(
-                    "There must be one label per row.",
-                    where=self.name,
-                    got=f"{len(x)} rows, {len(y) if y.ndim else 1} labels",
-                    remedy="give x and y of the same length, in the same order",
+                raise self.refuse_labels(
+                    SubjectError(
+                        "There must be one label per row.",
+                        where=self.name,
+                        got=f"{len(x)} rows, {len(y) if y.ndim else 1} labels",
+                        remedy="give x and y of the same length, in the same order",
+                    )
                 )
-            object.__setattr__(self, "y", _finite(y, f"{self.name}: y"))
+            try:
+                object.__setattr__(self, "y", _finite(y, f"{self.name}: y"))
+            except SubjectError as error:
+                raise self.refuse_labels(error) from None
+
+    def without_labels(self) -> "Dataset":
+        """The rows alone."""
+        return replace(self, y=None, classes=(), alphabetical=False)
+
+    def refuse_labels(self, error: SubjectError) -> LabelsError:
+        """The error that these labels cannot be used, with the rows, which can."""
+        return LabelsError(error, self.without_labels())
 
     def __len__(self) -> int:
         return len(self.x)

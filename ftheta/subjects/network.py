@@ -191,8 +191,13 @@ class Network:
                 got=f"rows of shape {rows}, the network takes {self.input_shape}",
                 remedy="give data with one row per input of the network",
             )
-        data = match_labels(data, self.output_shape, self.classes, f"{data.name} on {self.name}")
-        return replace(data, x=data.x.reshape(len(data), *self.input_shape))
+        data = replace(data, x=data.x.reshape(len(data), *self.input_shape))
+        try:
+            return match_labels(
+                data, self.output_shape, self.classes, f"{data.name} on {self.name}"
+            )
+        except SubjectError as error:
+            raise data.refuse_labels(error) from None
 
     def with_role(self, role: str) -> "Network":
         """The same network in this role of a generative model; data that it has stay its data where they fit."""

@@ -61,6 +61,25 @@ def busy(net, rng):
         sum(range(1000))
 
 
+class _Lingering:
+    """Python drops an exception that is raised while such an object is destroyed."""
+
+    def __del__(self) -> None:
+        _work(0.8)
+
+
+def lingers(net, rng):
+    _Lingering()
+    _work(10)
+    return quick(net, rng)
+
+
+def _work(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
 def waits(net, rng):
     """Says that it has begun, then waits for ever."""
     Path(os.environ["PLANTED_FLAG"]).touch()

@@ -181,6 +181,12 @@ def test_in_this_process_a_timer_interrupts(monkeypatch):
     assert skipped(found)["busy"].reason.startswith("stopped after") and facts(found) == ["drawn"]
 
 
+def test_a_timer_rings_again_where_python_drops_what_it_raises(monkeypatch, capfd):
+    found = audited(monkeypatch, "lingers quick", 0.4, workers=0)
+    assert skipped(found)["lingers"].reason.startswith("stopped after")
+    assert "Overdue" not in capfd.readouterr().err
+
+
 def test_a_network_that_cannot_be_handed_over_is_audited_in_this_process(monkeypatch):
     import threading
 

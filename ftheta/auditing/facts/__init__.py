@@ -72,3 +72,6 @@ _SHARED = {
 }
 SHARED_BY = {id: what for what, ids in _SHARED.items() for id in ids}
 """What a process evaluates once for several facts, by fact: they are best computed by one process."""
+
+ABOUT_DATA = frozenset(("shared-rows", "duplicates", "columns", "two-samples"))
+"""Facts of the data alone: they hold whatever the network is."""

@@ -91,6 +91,9 @@ def effective_rank(net: Network, rng: np.random.Generator) -> Part:
         return Part((Fact("matrices of weights", Enclosure.exact(len(table[0].rows))),), table)
     held = sum(node.outputs[0].size for node in nodes)
     x, told = some_rows(net, min(affordable(net, 5e9, 8, ROWS), max(HELD // held, 8)), rng)
+    if len(x) < 2:
+        remedy = "add rows: `--data`"
+        raise SubjectError("This needs at least two rows.", got=f"{len(x)}", remedy=remedy)
     layers = _watch_layers(net, graph, nodes, x)
     ranks = [rank_of(layer) for layer in layers]
     names = [f"{k}: {node.label or node.primitive}" for k, node in enumerate(nodes, 1)]

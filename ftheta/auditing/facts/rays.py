@@ -4,7 +4,17 @@ import numpy as np
 from scipy import sparse
 
 from ftheta.estimates.calibration import softmax
-from ftheta.logic import AuditFinding, Axis, Basis, Curves, Enclosure, Fact, FthetaError, Series
+from ftheta.logic import (
+    AuditFinding,
+    Axis,
+    Basis,
+    Curves,
+    Enclosure,
+    Fact,
+    FthetaError,
+    Series,
+    SubjectError,
+)
 from ftheta.pieces import Segment, pieces
 from ftheta.relu import ReluNetwork
 from ftheta.subjects import Network
@@ -31,6 +41,10 @@ def rays(net: Network, rng: np.random.Generator) -> Part:
         else net.data.x.reshape(len(net.data), -1).mean(0)
     )
     ways = (flat - centre)[np.linalg.norm(flat - centre, axis=1) > 0]
+    if not len(ways):
+        got = f"{len(x)} rows, each the mean of the data"
+        remedy = "add rows: `--data`"
+        raise SubjectError("A ray needs a row beside the mean.", got=got, remedy=remedy)
     told = f"{len(ways)} rays from {'0' if net.data is None else 'the mean'} through {source}"
     points = centre + TIMES[None, :, None] * ways[:, None, :]
     values = outputs_at(net, points.reshape(-1, *net.input_shape)).reshape(

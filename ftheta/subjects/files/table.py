@@ -180,6 +180,7 @@ class _Reader:
                     "A row has another number of cells.",
                     where=f"{self.where}, line {line}",
                     got=f"{len(row)} cells, {self.width} in the first row",
+                    remedy="mend or drop this row; a cell that holds the separator goes between quotation marks",
                 )
             numbers.extend(self._convert_row(row, line, words, plain))
             rows += 1

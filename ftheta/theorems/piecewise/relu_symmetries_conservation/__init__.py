@@ -16,12 +16,14 @@ from ftheta.logic import (
     Enclosure,
     Evidence,
     Examples,
+    Finding,
     Identity,
     Knob,
     Rate,
     Series,
     Table,
     Witness,
+    hypothesis,
     theorem,
 )
 from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
@@ -73,6 +75,21 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     return random_network(rng, hidden="tanh")
 
 
+@hypothesis(
+    "there are hidden neurons",
+    remedy="give a network with a hidden layer: an affine map has no neurons to reorder or rescale",
+    name="hidden neurons",
+)
+def has_neurons(net: Network) -> Finding:
+    """Whether there is a layer before the last one."""
+    if net.description is None:
+        return Finding.undecided("layers")
+    neurons = sum(len(layer.bias) for layer in net.description.layers[:-1])
+    if neurons == 0:
+        return Finding.failed("none: the network is an affine map", Enclosure.exact(0))
+    return Finding.proved(f"{neurons:,}", "they are the rows of all matrices but the last")
+
+
 @theorem(
     title="Symmetries of ReLU networks, and what gradient flow conserves",
     gist="Reordered and rescaled neurons give the same function, so a ReLU network has many equivalent parameters; "
@@ -84,7 +101,7 @@ def hyperbolic_tangents(rng: np.random.Generator) -> Network:
     ),
     sources=("murari-slides", "scaman-slides", "du2018", "neyshabur2015"),
     of_parameters=True,
-    assumes=(has_layers, relu_layers, describes_this_function),
+    assumes=(has_layers, has_neurons, relu_layers, describes_this_function),
     on=random_network,
     breaks_on=hyperbolic_tangents,
     presets={
