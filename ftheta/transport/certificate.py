@@ -11,28 +11,35 @@ import numpy as np
 from ftheta.logic.enclosure import Enclosure
 from ftheta.shapes import Float, Int
 
-from .problems import LOST, MATRIX, Array, Problem, U
+from .problems import LOST, MATRIX, SQUARED, Array, Problem, U
 
 ENTRIES = 1 << 19
+FEW_COORDINATES = 16  # up to which squares are sooner computed than read from a product of matrices
 
 
 def transform(problem: Problem, f: Float[np.ndarray, "n"]) -> Float[np.ndarray, "m"]:
     r"""The $c$-transform $g_j=\min_ic(x_i,y_j)-f_i$, rounded down: $f_i+g_j\le c(x_i,y_j)$ for all pairs in real
     arithmetic."""
-    from .pricing import transform_below
+    from .pricing import transform_below, transform_directly
 
     g = np.empty(problem.m)
-    step = max(1, ENTRIES // problem.n)
-    slack = problem.table_error(f)
     shrink = 1 - problem.relative_error
-    for first in range(0, problem.m, step):
-        rows = slice(first, min(first + step, problem.m))
-        table = problem.table(rows, f, columns_first=True)
-        if problem.kind == MATRIX:
-            least = table.min(1)
+    if problem.kind == MATRIX:
+        step = max(1, ENTRIES // problem.n)
+        for first in range(0, problem.m, step):
+            rows = slice(first, min(first + step, problem.m))
+            least = problem.table(rows, f, columns_first=True).min(1)
             g[rows] = least - 2 * U * np.abs(least)
-        else:
-            transform_below(table, slack, problem.x, problem.y, f, problem.kind, shrink, first, g)
+    elif problem.kind == SQUARED and problem.x.shape[1] > FEW_COORDINATES:
+        step = max(1, ENTRIES // problem.n)
+        slack = problem.table_error(f)
+        for first in range(0, problem.m, step):
+            rows = slice(first, min(first + step, problem.m))
+            table = problem.table(rows, f, columns_first=True)
+            transform_below(table, slack, problem.x, problem.y[rows], f, shrink, g[rows])
+    else:
+        columns = np.ascontiguousarray(problem.y.T)
+        transform_directly(problem.x, columns, f, problem.kind, shrink, g)
     return g - problem.underflow
 
 

@@ -4,6 +4,8 @@ import numpy as np
 
 from .simplex import Array, compiled
 
+COLUMNS = 512  # at a time: what is computed of them stays in the nearest cache
+
 
 @compiled
 def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -> None:
@@ -35,23 +37,14 @@ def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -
 
 @compiled
 def transform_below(
-    table: Array,
-    slack: float,
-    x: Array,
-    y: Array,
-    f: Array,
-    kind: int,
-    shrink: float,
-    first: int,
-    out: Array,
+    table: Array, slack: float, x: Array, y: Array, f: Array, shrink: float, out: Array
 ) -> None:
-    """`out[first + j]` is a lower bound of the smallest $c(x_i,y_{first+j})-f_i$ over $i$.
+    """`out[j]` is a lower bound of the smallest $|x_i-y_j|^2-f_i$ over $i$.
 
     Row $j$ of the `table` is off by at most `slack`, so only entries within twice of it of the smallest can be the
     smallest; these are computed again from differences of coordinates, whose relative error `shrink` undoes.
     """
     rows, width = table.shape
-    d = x.shape[1]
     for j in range(rows):
         lowest = np.inf
         for i in range(width):
@@ -60,15 +53,46 @@ def transform_below(
         for i in range(width):
             if table[j, i] <= lowest + 2 * slack:
                 total = 0.0
-                for k in range(d):
-                    step = x[i, k] - y[first + j, k]
-                    total += abs(step) if kind == 2 else step * step
-                if kind == 1:
-                    total = np.sqrt(total)
+                for k in range(x.shape[1]):
+                    step = x[i, k] - y[j, k]
+                    total += step * step
                 entry = total * shrink - f[i]
                 entry -= 2.3e-16 * abs(entry)
                 bound = min(bound, entry)
-        out[first + j] = bound
+        out[j] = bound
+
+
+@compiled
+def transform_directly(
+    x: Array, columns: Array, f: Array, kind: int, shrink: float, out: Array
+) -> None:
+    """`out[j]` is a lower bound of the smallest $c(x_i,y_j)-f_i$ over $i$, of which each cost (`kind` 0: squared
+    Euclidean, 1: Euclidean, 2: city block) is computed from differences.
+
+    `columns` are the coordinates of y, one after the other; `shrink` undoes the relative error of a cost.
+    """
+    d, m = columns.shape
+    for first in range(0, m, COLUMNS):
+        least = out[first : first + COLUMNS]
+        costs = np.empty(least.size)
+        least[:] = np.inf
+        for i in range(x.shape[0]):
+            potential = f[i]
+            costs[:] = 0.0
+            for k in range(d):
+                at = x[i, k]
+                coordinates = columns[k, first : first + COLUMNS]
+                for j in range(least.size):
+                    step = at - coordinates[j]
+                    costs[j] += abs(step) if kind == 2 else step * step
+            for j in range(least.size):
+                cost = np.sqrt(costs[j]) if kind == 1 else costs[j]
+                entry = cost * shrink - potential
+                least[j] = entry if entry < least[j] else least[j]
+    for j in range(
+        m
+    ):  # the rounding of a difference grows less than the difference: it may wait for the smallest
+        out[j] -= 2.3e-16 * abs(out[j])
 
 
 @compiled

@@ -38,6 +38,60 @@ def test_each_end_bounds_the_rational_optimum_by_itself(seed, scale, shift):
     assert optimum <= Fraction(bound_above(problem, rows, columns, independent, 0.0))
 
 
+@max_examples(25)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([1, 2, 3, 16, 17, 24]),
+    st.sampled_from(["sqeuclidean", "euclidean", "cityblock"]),
+    SCALES,
+    SHIFTS,
+)
+def test_transforms_are_feasible_in_rationals_and_tight(seed, d, cost, scale, shift):
+    rng = np.random.default_rng(seed)
+    x = scale * (rng.normal(size=(5, d)) + shift)
+    y = scale * (rng.normal(size=(6, d)) + shift)
+    problem = read_problem(x, y, cost=cost)
+    f = rng.normal(size=5) * problem.largest_cost * rng.choice([1e-6, 1.0, 1e6])
+    g = transform(problem, f)
+    exact = [[exact_distance(s, t, cost) for t in y] for s in x]
+    for j, below in enumerate(g):
+        gaps = [least_gap(exact[i][j], Fraction(f[i]) + Fraction(below), cost) for i in range(5)]
+        assert min(gaps) >= 0
+        slack = 1e-13 * (problem.largest_cost + abs(f).max()) * (1 + shift) + 1e-160
+        nearest = [least_gap(exact[i][j], Fraction(f[i] + below + slack), cost) for i in range(5)]
+        assert min(nearest) <= 0
+
+
+@pytest.mark.parametrize("d", [2, 24])
+def test_every_rounding_of_a_transform_is_paid_for(d, monkeypatch):
+    """Without potentials costs round, and where a potential is a column of costs all its differences nearly vanish."""
+    monkeypatch.setattr("ftheta.transport.problems.FEW_PAIRS", 0)  # as for many points
+    rng = np.random.default_rng(d)
+    # two clusters far apart: products of coordinates cancel in the squares of each
+    far = 1e4 * rng.choice([-1.0, 1.0], size=(52, 1))
+    points = rng.normal(size=(52, d)) + far
+    problem = read_problem(points[:12], points[12:])
+    exact = [[problem.exact_cost(i, j) for j in range(40)] for i in range(12)]
+    column = np.array([float(row[0]) for row in exact])
+    for f in (np.zeros(12), column, column * 1e3, 3 * rng.normal(size=12)):
+        g = transform(problem, f)
+        for j, below in enumerate(g):
+            assert Fraction(below) <= min(exact[i][j] - Fraction(f[i]) for i in range(12))
+
+
+def exact_distance(s: np.ndarray, t: np.ndarray, cost: str) -> Fraction:
+    """The cost in rationals; of Euclidean distances the square."""
+    steps = [Fraction(float(p)) - Fraction(float(q)) for p, q in zip(s, t)]
+    return sum((abs(v) if cost == "cityblock" else v * v) for v in steps)
+
+
+def least_gap(exact: Fraction, below: Fraction, cost: str) -> Fraction:
+    """Positive where `below` is below the cost."""
+    if cost != "euclidean":
+        return exact - below
+    return exact - below * below if below > 0 else Fraction(1)
+
+
 @pytest.mark.parametrize("step", [1e-163, 1.6e-162, 2.3e-162, 1e-155])
 def test_distances_whose_squares_underflow_are_enclosed(step):
     """Along a coordinate axis the Euclidean distance is the step itself."""
