@@ -164,6 +164,26 @@ def test_numbers_keep_their_exact_values(dtype):
         )
 
 
+@pytest.mark.parametrize(
+    "dtype",
+    [bool, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64],
+)
+def test_whole_numbers_and_truth_values_are_read_from_bytes_and_from_lists(dtype):
+    held = np.array([0, 1, 1, 0]).astype(dtype)
+    if dtype is not bool:
+        held[2:] = [np.iinfo(dtype).min, min(np.iinfo(dtype).max, 2**53)]
+    tensors = [
+        numpy_helper.from_array(held, "W"),
+        onnx.helper.make_tensor("W", numpy_helper.from_array(held).data_type, [4], held.tolist()),
+    ]
+    x = np.array([0.5, 1.0, -2.0, 3.0])
+    for tensor in tensors:
+        nodes = [node("Cast", "W", out=["w"], to=onnx.TensorProto.DOUBLE), node("Add", "x", "w")]
+        made = model(nodes, [4], dtype=np.float64)
+        made.graph.initializer.append(tensor)
+        assert np.array_equal(ours(read(made), x), x + held.astype(np.float64))
+
+
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20))
 def test_packed_numbers_are_read_as_they_were_written(numbers):
     tensor = onnx.TensorProto(int64_data=numbers).SerializeToString()
