@@ -36,7 +36,9 @@ def transform(problem: Problem, f: Float[np.ndarray, "n"]) -> Float[np.ndarray, 
         for first in range(0, problem.m, step):
             rows = slice(first, min(first + step, problem.m))
             table = problem.table(rows, f, columns_first=True)
-            transform_below(table, slack, problem.x, problem.y[rows], f, shrink, g[rows])
+            # an entry is off by at most the slack: no other can be the smallest
+            most = table.min(1) + 2 * slack
+            transform_below(table, most, problem.x, problem.y[rows], f, shrink, g[rows])
     else:
         columns = np.ascontiguousarray(problem.y.T)
         transform_directly(problem.x, columns, f, problem.kind, shrink, g)

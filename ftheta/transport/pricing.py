@@ -37,21 +37,16 @@ def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -
 
 @compiled
 def transform_below(
-    table: Array, slack: float, x: Array, y: Array, f: Array, shrink: float, out: Array
+    table: Array, most: Array, x: Array, y: Array, f: Array, shrink: float, out: Array
 ) -> None:
-    """`out[j]` is a lower bound of the smallest $|x_i-y_j|^2-f_i$ over $i$.
-
-    Row $j$ of the `table` is off by at most `slack`, so only entries within twice of it of the smallest can be the
-    smallest; these are computed again from differences of coordinates, whose relative error `shrink` undoes.
-    """
+    """`out[j]` is a lower bound of the smallest $|x_i-y_j|^2-f_i$ over $i$, one of those whose entry in row $j$ of the
+    `table` is at `most[j]`: only these are computed, from differences of coordinates, whose relative error `shrink`
+    undoes."""
     rows, width = table.shape
     for j in range(rows):
-        lowest = np.inf
-        for i in range(width):
-            lowest = min(lowest, table[j, i])
         bound = np.inf
         for i in range(width):
-            if table[j, i] <= lowest + 2 * slack:
+            if table[j, i] <= most[j]:
                 total = 0.0
                 for k in range(x.shape[1]):
                     step = x[i, k] - y[j, k]
