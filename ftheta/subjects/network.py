@@ -81,7 +81,13 @@ class Network:
 
     @classmethod
     def of(
-        cls, function: Any, example: Any = None, name: str = "", *, output: int | str | None = None
+        cls,
+        function: Any,
+        example: Any = None,
+        name: str = "",
+        *,
+        output: int | str | None = None,
+        role: str = "",
     ) -> "Network":
         """A network from a JAX callable, or a module of equinox or flax NNX, and one example input or its shape.
 
@@ -93,8 +99,13 @@ class Network:
         statistics. A pair of an equinox module and its state is a module too. For flax, a first axis of length 1 is a
         batch. A chain of dense layers is read as its list of layers, and is that list from then on; of a function that
         has no parameters, the matrices and vectors that it closes over are the parameters then. A module of torch is
-        exported with the example, which is a batch of one: as by `ftheta.load`.
+        exported with the example, which is a batch of one: as by `ftheta.load`. `role` is that in a generative model.
         """
+        net = cls._read(function, example, name, output)
+        return net.with_role(role) if role else net
+
+    @classmethod
+    def _read(cls, function: Any, example: Any, name: str, output: int | str | None) -> "Network":
         from ftheta.networks.dense_chains import read_dense_chain
         from ftheta.networks.modules import (
             is_nnx,

@@ -22,6 +22,14 @@ def test_a_role_that_does_not_exist_is_refused_with_the_nearest_one():
         network(3, 2, "scores")
 
 
+def test_a_function_is_read_in_its_role():
+    net = ft.Network.of(lambda z: -z[:2], (3,), role="score")
+    assert net.role == "score"
+    assert net.with_data(ROWS).law is not None
+    with pytest.raises(SubjectError, match="did you mean critic"):
+        ft.Network.of(lambda z: z[:1], (3,), role="critics")
+
+
 @pytest.mark.parametrize(
     ("inputs", "role"), [(3, "score"), (3, "velocity"), (5, "generator"), (5, "decoder")]
 )
