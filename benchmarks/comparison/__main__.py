@@ -50,7 +50,7 @@ def run_core(core: Core, pythons: dict[str, str], missing: dict[str, str], quick
     """All sizes of one core; contestants without an environment carry the reason."""
     sizes = core.quick if quick else core.sizes
     print(f"{core.name}, {core.size}: {', '.join(map(str, sizes))}", file=sys.stderr, flush=True)
-    everyone: list[Contestant] = [core.ours, *core.peers, *([core.limit] if core.limit else [])]
+    everyone: list[Contestant] = [core.ours, *core.peers, *core.limits]
     there = [contestant for contestant in everyone if contestant.environment in pythons]
     absent = {
         one: Course(one.label, reason=missing[one.environment])

@@ -23,7 +23,7 @@ FASTER = 1.02  # ratios closer to 1 than this are called equal
 
 @dataclass(frozen=True)
 class Row:
-    """A core and the courses of all contestants at every size: ours first, then the peers, then the limit."""
+    """A core and the courses of all contestants at every size: ours first, then the peers, then the limits."""
 
     core: Core
     sizes: Sequence[int]
@@ -47,8 +47,8 @@ class Row:
         return min(right, key=lambda peer: peer.cpu, default=None)
 
     @property
-    def limit(self) -> Course | None:
-        return self.courses[-1][-1] if self.core.limit else None
+    def limits(self) -> Sequence[Course]:
+        return self.courses[-1][1 + len(self.core.peers) :]
 
     @property
     def ratio(self) -> float:
@@ -143,19 +143,20 @@ def _tabulate(rows: Sequence[Row]) -> str:
     for row in rows:
         ours = row.ours
         best = row.best
-        limit = row.limit
         theirs = (best.label, *_show(best)) if best else ("none ran", "–", "–", "–")
-        floor = (
+        floors = [
             f"{limit.label}, {ours.cpu / limit.cpu:.2f}×"
-            if limit and limit.finished and ours.finished
-            else "–"
-        )
+            for limit in row.limits
+            if limit.finished and ours.finished
+        ]
         growth = f"{row.exponent(ours.label):.2f}" + (
             f", peer {row.exponent(best.label):.2f}" if best else ""
         )
         ratio = f"**{row.ratio:.2f}×**" if best else "–"
         size = f"{row.sizes[-1]:,} {row.core.size}"
-        lines.append((row.core.name, size, *_show(ours), *theirs, ratio, floor, growth))
+        lines.append(
+            (row.core.name, size, *_show(ours), *theirs, ratio, "; ".join(floors) or "–", growth)
+        )
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -204,7 +205,7 @@ def _tabulate_contestants(row: Row) -> str:
                 f"| {course.label} | not run: {course.reason.replace('|', '/')} | | | | | |"
             )
             continue
-        is_limit = row.limit is course
+        is_limit = any(course is limit for limit in row.limits)
         differs = "" if course is row.ours or is_limit else f"{row.differs(course):.1e}"
         if np.isinf(row.core.agree):
             differs = ""

@@ -1,12 +1,14 @@
 """The comparison with peers: its protocol, what counts as first, and what is said of those that are missing."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from benchmarks.comparison.cores import CORES, Core
+from benchmarks.comparison.cores import CORES, Core, make_layers
 from benchmarks.comparison.environments import REQUIREMENTS, _first_error, name_missing_folders
+from benchmarks.comparison.programs.by_numpy import sklearn_training
 from benchmarks.comparison.racing import PROGRAMS, Contestant, Course, race
 from benchmarks.comparison.results import Row, describe, fit_exponent
 
@@ -77,6 +79,19 @@ def test_a_row_where_a_peer_is_first_is_said_plainly():
     assert "| **0.50×** |" in page and "1.00, peer 2.00" in page
 
 
+def test_every_limit_stands_beside_our_time_and_no_limit_is_a_peer():
+    row = make_row(5.0, 2.0)
+    limits = tuple(Contestant(name, "", "") for name in ("half", "all"))
+    courses = [
+        [*group, *(Course(one.label, cpu, 1.0, 1.0, [0.0], 1) for one, cpu in zip(limits, (1, 4)))]
+        for group in row.courses
+    ]
+    limited = Row(replace(row.core, limits=limits), row.sizes, courses)
+    assert limited.best is limited.peers[0] and len(limited.peers) == 1
+    page = describe([limited], {}, quick=False)
+    assert "| half, 2.00×; all, 0.50× |" in page and "does not agree" not in page
+
+
 def test_a_peer_with_another_result_is_not_counted():
     row = make_row(6.0, 0.25)
     assert row.best is None
@@ -90,9 +105,16 @@ def test_the_exponent_of_a_power_law_is_found():
 
 def test_every_contestant_has_a_program_with_its_method_and_requirements():
     for core in CORES:
-        for one in (core.ours, *core.peers, *([core.limit] if core.limit else [])):
+        for one in (core.ours, *core.peers, *core.limits):
             assert f"def {one.method}(" in (PROGRAMS / f"{one.program}.py").read_text(), one
             assert not one.environment or (REQUIREMENTS / f"{one.environment}.txt").exists(), one
+
+
+def test_scikit_learn_trains_a_network_of_the_sizes_of_ours():
+    work = make_layers(np.random.default_rng(0), (3, 6, 5, 1), 2.0)
+    x = np.random.default_rng(1).normal(size=(64, 3))
+    run = sklearn_training(work | {"x": x, "y": x[:, :1], "steps": np.array(2)})
+    assert 0 < float(run()) < 100
 
 
 def test_the_reason_of_a_failed_installation_is_the_first_error_of_pip():

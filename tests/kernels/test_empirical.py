@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from ftheta.kernels.dispatch import ntk
+from ftheta.kernels.empirical import contraction
+from ftheta.kernels.empirical.contraction import is_long
 from ftheta.kernels.empirical.contraction_plan import plan_contraction
 from ftheta.kernels.empirical.kernel import choices
 from ftheta.logic import UsageError
@@ -95,6 +97,58 @@ def test_blocks_within_a_small_memory_give_the_same_kernel(method):
     pieces = ntk(net, X, outputs="full", method=method, memory=8 * (11 * 11 * 4 + 1200))
     assert np.allclose(whole, pieces, rtol=1e-12, atol=1e-13)
     assert np.allclose(whole, brute_force(net, X, X), rtol=1e-10)
+
+
+def long(rng):
+    """A matrix whose derivatives are long, beside one whose are not."""
+
+    def apply(p, x):
+        return p["v"] @ jnp.tanh(jnp.tanh(x.reshape(6, 70) @ p["W"]).sum(0) + p["b"])
+
+    sizes = {"W": (70, 60), "b": (60,), "v": (2, 60)}
+    return Network("long", apply, {k: rng.normal(size=n) / 8 for k, n in sizes.items()}, (420,))
+
+
+@pytest.mark.parametrize("outputs", ["mean", "full"])
+@pytest.mark.parametrize("make", [dense, long])
+def test_rows_with_themselves_have_the_kernel_of_products_with_vectors(make, outputs, monkeypatch):
+    monkeypatch.setattr(contraction, "FEW", 4)  # halves of few rows already
+    rng = np.random.default_rng(7)
+    net = make(rng)
+    X = rng.normal(size=(9, *net.input_shape))
+    own = ntk(net, X, outputs=outputs, method="structured")
+    turned = own.transpose(1, 0, 3, 2) if outputs == "full" else own.T
+    assert np.allclose(own, turned, rtol=1e-13, atol=1e-13)
+    columns = ntk(net, X, outputs=outputs, method="products")
+    assert np.abs(own - columns).max() < 1e-12 * np.abs(columns).max()
+
+
+def test_of_the_long_parts_alone_numpy_forms_the_product():
+    rng = np.random.default_rng(8)
+    net = long(rng)
+    with jax.enable_x64(True):
+        plan = plan_contraction(net.apply, net.params, np.zeros(net.input_shape))
+    assert {part.parameter.shape: is_long(plan, part) for part in plan.parts} == {
+        (70, 60): True,
+        (60,): False,
+        (2, 60): False,
+    }
+
+
+def test_a_network_is_traced_for_its_first_kernel_alone():
+    calls = []
+
+    def apply(p, x):
+        calls.append(x)
+        return p @ jnp.tanh(x)
+
+    X = np.random.default_rng(9).normal(size=(5, 3))
+    first = ntk(Network("counted", apply, np.ones((1, 3)), (3,)), X)
+    seen = len(calls)
+    assert seen
+    assert np.array_equal(ntk(Network("counted", apply, np.ones((1, 3)), (3,)), X), first)
+    assert len(calls) == seen
+    assert ntk(Network("counted", apply, np.ones((2, 3)), (3,)), X, outputs="full").shape[2] == 2
 
 
 def test_matrices_that_multiply_vectors_are_taken_apart_and_others_are_not():

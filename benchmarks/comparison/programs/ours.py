@@ -42,15 +42,29 @@ def image_kernel(work: Work) -> Run:
 
 def gram_products(work: Work) -> Run:
     """Of a dense network: activations and gradients of every layer with themselves, in NumPy."""
-    n = len(work["x"])
-    weights = take(work, "p")[::2]
-    sizes = [
-        weights[0].shape[1],
-        *[W.shape[0] for W in weights[:-1]],
-        *[W.shape[0] for W in weights[:-1]],
-    ]
-    arrays = [np.random.default_rng(k).normal(size=(n, size)) for k, size in enumerate(sizes)]
+    arrays = _activations(work) + _activations(work)[1:]
     return lambda: sum(A @ A.T for A in arrays)
+
+
+def matrix_products(work: Work) -> Run:
+    """Those, and what they are made of: a product with every matrix forwards, and with all but the first backwards."""
+    weights = take(work, "p")[::2]
+    activations = _activations(work)
+    grams = gram_products(work)
+
+    def run() -> Any:
+        forwards = [A @ W.T for A, W in zip(activations, weights)]
+        backwards = [D @ W for D, W in zip(forwards[1:], weights[1:])]
+        return grams(), backwards
+
+    return run
+
+
+def _activations(work: Work) -> list[np.ndarray]:
+    """Arrays of the shapes of the inputs and the hidden layers."""
+    n = len(work["x"])
+    sizes = [W.shape[1] for W in take(work, "p")[::2]]
+    return [np.random.default_rng(k).normal(size=(n, size)) for k, size in enumerate(sizes)]
 
 
 def hessian_eigenvalues(work: Work) -> Run:
@@ -138,7 +152,7 @@ def _perceptron(work: Work, activation: str) -> Description:
 
 
 if __name__ == "__main__":
-    kernels = (dense_kernel, image_kernel, gram_products)
+    kernels = (dense_kernel, image_kernel, gram_products, matrix_products)
     transports = (exact_transport, entropic_transport, line_transport, two_sorts)
     others = (hessian_eigenvalues, ode_gradient, regions, box_bounds, training)
     serve({f.__name__: f for f in (*kernels, *transports, *others)})

@@ -15,13 +15,21 @@ from ftheta.graph.interpret import active_slots, backward, forward
 
 from .contraction_plan import ContractionPlan, ParameterBlock
 
+LONG = 4096
+"""Numbers of a row from which on NumPy's product of an array with itself is faster than the halves of XLA, which copies
+them."""
+FEW = 128
+"""Rows of which the whole product is as fast as three quarters of it."""
+
 
 @dataclass(frozen=True)
 class Contraction:
-    """`prepare(params, rows)` is what is needed of each row; `block(left, right)` the kernel between two such."""
+    """`prepare(params, rows)` is what is needed of each row; `block(left, right)` the kernel between two such.
+    `alone(params, rows)` is the kernel of all rows with themselves, in one program."""
 
     prepare: Callable[[Any, Any], Any]
     block: Callable[[Any, Any], np.ndarray]
+    alone: Callable[[Any, Any], np.ndarray]
 
 
 # -- structured derivatives and Jacobians ----------------------------------------------------------
@@ -31,16 +39,38 @@ class Contraction:
 def by_derivatives(plan: ContractionPlan, full: bool) -> Contraction:
     """From the parts of the plan: adjoints of every output at every input, then products of Gram matrices."""
     prepare = jax.jit(partial(_features, plan))
-    block = jax.jit(partial(_block, plan, full))
+    short = jax.jit(partial(_block, plan, full))
+    at_once = jax.jit(partial(_at_once, plan, full))
 
-    def kernel(left: Any, right: Any) -> np.ndarray:
-        total = np.asarray(block(left, right))
-        for part, (_, d), (_, e) in zip(plan.parts, left, right):
-            if part.joined:
-                total = total + _product(np.asarray(d), np.asarray(e), full)
-        return total.swapaxes(1, 2) if full else total / plan.outputs
+    def finish(total: Any, left: list[Any], right: list[Any]) -> np.ndarray:
+        found = np.asarray(total)
+        for d, e in zip(left, right):
+            found = found + _product(np.asarray(d), np.asarray(e), full)
+        return found.swapaxes(1, 2) if full else found / plan.outputs
 
-    return Contraction(prepare, kernel)
+    def block(left: Any, right: Any) -> np.ndarray:
+        return finish(short(left, right), _long(plan, left), _long(plan, right))
+
+    def alone(params: Any, x: Any) -> np.ndarray:
+        total, rows = at_once(params, x)
+        return finish(total, rows, rows)
+
+    return Contraction(prepare, block, alone)
+
+
+def _at_once(plan: ContractionPlan, full: bool, params: Any, x: Any) -> tuple[jax.Array, list[Any]]:
+    """The kernel of all inputs with themselves but for long parts, and the rows of those."""
+    rows = _features(plan, params, x)
+    return _by_halves(plan, full, rows), _long(plan, rows)
+
+
+def _long(plan: ContractionPlan, rows: Any) -> list[Any]:
+    return [d for part, (_, d) in zip(plan.parts, rows) if is_long(plan, part)]
+
+
+def is_long(plan: ContractionPlan, part: ParameterBlock) -> bool:
+    """Whether its product is left to NumPy, which forms one half alone of the product of an array with itself."""
+    return part.joined and part.parameter.size * plan.outputs > LONG
 
 
 def _features(plan: ContractionPlan, params: Any, x: Any) -> list[tuple[Any, Any]]:
@@ -103,16 +133,29 @@ def _join(part: ParameterBlock, operands: list[Any], adjoints: list[Any]) -> Any
     return total
 
 
+def _by_halves(plan: ContractionPlan, full: bool, rows: Any) -> jax.Array:
+    """The kernel of a block of inputs with itself: what is below the diagonal is what is above it."""
+    n = len(rows[0][1])
+    if n < 2 * FEW:
+        return _block(plan, full, rows, rows)
+    first = jax.tree.map(lambda a: a[: n // 2], rows)
+    second = jax.tree.map(lambda a: a[n // 2 :], rows)
+    upper = _block(plan, full, first, second)
+    lower = upper.transpose(2, 3, 0, 1) if full else upper.T
+    whole = [[_block(plan, full, first, first), upper], [lower, _block(plan, full, second, second)]]
+    return jnp.concatenate([jnp.concatenate(line, -2 if full else -1) for line in whole])
+
+
 def _block(plan: ContractionPlan, full: bool, left: Any, right: Any) -> jax.Array:
-    """The sum over all outputs of the kernel between two blocks of inputs, but for parts that are joined. Gram matrices
-    of adjoints that parts share are made once."""
+    """The sum over all outputs of the kernel between two blocks of inputs, but for long parts. Gram matrices of
+    adjoints that parts share are made once."""
     n = len(left[0][1])
     m = len(right[0][1])
     many = plan.outputs
     total = jnp.zeros((n, many, m, many) if full else (n, m))
     known: dict[int, jax.Array] = {}
     for part, (a, d), (b, e) in zip(plan.parts, left, right):
-        if part.joined:
+        if is_long(plan, part):
             continue
         slot = part.adjoints()[0].id
         if part.positions > 1 and part.apart:
@@ -130,10 +173,7 @@ def _block(plan: ContractionPlan, full: bool, left: Any, right: Any) -> jax.Arra
 
 
 def _product(d: Any, e: Any, full: bool) -> Any:
-    """Of adjoints `(n, out, …)`: between all pairs of outputs, or summed over equal ones.
-
-    NumPy forms one half alone of the product of an array with itself, XLA the whole.
-    """
+    """Of adjoints `(n, out, …)`: between all pairs of outputs, or summed over equal ones."""
     n, many = d.shape[:2]
     m = len(e)
     if not full:
@@ -176,6 +216,10 @@ def by_products(apply: Any, full: bool) -> Contraction:
         )
 
     compiled = jax.jit(kernel)
+
+    def block(left: Any, right: Any) -> np.ndarray:
+        return np.asarray(compiled(*left, right[1]))
+
     return Contraction(
-        lambda params, x: (params, x), lambda left, right: np.asarray(compiled(*left, right[1]))
+        lambda params, x: (params, x), block, lambda params, x: block((params, x), (params, x))
     )

@@ -63,17 +63,22 @@ def empirical(
         if not wanted:
             raise _too_large(method, options, memory)
         best = min(wanted, key=lambda choice: choice.operations)
-        contraction = _contraction(program_of(net), params, one[0], best.method, full)
+        contraction = _contraction(net, one, best.method, full)
         return _blocks(contraction, params, one, two, best.rows)
 
 
-def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]:
+def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> tuple[Choice, ...]:
     """What each method would need; `rows` is 0 where not even one row fits."""
-    n1 = len(x1)
-    n2 = len(x2)
-    structured, plain = (
-        _plan(program_of(net), _key(net.params), _key(x1[0]), flag) for flag in (True, False)
+    return _choices(
+        program_of(net), _key(net.params), _key_of_row(x1), len(x1), len(x2), full, memory
     )
+
+
+@lru_cache(256)
+def _choices(
+    apply: Any, params: Any, row: Any, n1: int, n2: int, full: bool, memory: int
+) -> tuple[Choice, ...]:
+    structured, plain = (_plan(apply, params, row, flag) for flag in (True, False))
     many = plain.outputs
     P = plain.parameters
     F = _operations(plain)
@@ -86,7 +91,7 @@ def choices(net: Any, x1: Any, x2: Any, full: bool, memory: int) -> list[Choice]
         pair = sum(part.operations(many) for part in plan.parts) * (many if full else 1)
         found.append(Choice(name, swept * 3 * many * F + n1 * n2 * pair, rows))
     rows = max(0, free - 4 * P) // (2 * plain.passing())
-    return [*found, Choice("products", 4.0 * n1 * n2 * many * F, int(rows))]
+    return (*found, Choice("products", 4.0 * n1 * n2 * many * F, int(rows)))
 
 
 def _rows_that_fit(plan: ContractionPlan, free: int, full: bool) -> int:
@@ -106,6 +111,8 @@ def _operations(plan: ContractionPlan) -> float:
 
 def _blocks(contraction: Contraction, params: Any, one: Any, two: Any, rows: int) -> np.ndarray:
     """The kernel block by block; of rows with themselves, on one side of the diagonal."""
+    if two is one and rows >= len(one):
+        return contraction.alone(params, one)
     result: np.ndarray | None = None
     for i in range(0, len(one), rows):
         left = contraction.prepare(params, one[i : i + rows])
@@ -128,27 +135,42 @@ def _blocks(contraction: Contraction, params: Any, one: Any, two: Any, rows: int
     return result
 
 
-def _contraction(apply: Any, params: Any, x: Any, method: str, full: bool) -> Contraction:
+def _contraction(net: Any, x: Any, method: str, full: bool) -> Contraction:
+    apply = program_of(net)
     if method == "products":
         return by_products(apply, full)
-    return by_derivatives(_plan(apply, _key(params), _key(x), method == "structured"), full)
+    plan = _plan(apply, _key(net.params), _key_of_row(x), method == "structured")
+    return by_derivatives(plan, full)
 
 
 @lru_cache(64)
-def _plan(apply: Any, params: Any, x: Any, structured: bool) -> ContractionPlan:
+def _plan(apply: Any, params: Any, row: Any, structured: bool) -> ContractionPlan:
     with jax.enable_x64(True):  # a plan is kept: it must not depend on who asked first
-        restored = jax.tree.unflatten(
-            params[0], [jax.ShapeDtypeStruct(*leaf) for leaf in params[1]]
-        )
         return plan_contraction(
-            apply, restored, jax.ShapeDtypeStruct(*x[1][0]), structured=structured
+            apply, _stand_for(params), jax.ShapeDtypeStruct(*row), structured=structured
         )
+
+
+@lru_cache(64)
+def _result(apply: Any, params: Any, row: Any) -> Any:
+    """The shape and dtype of the outputs."""
+    with jax.enable_x64(True):
+        return jax.eval_shape(apply, _stand_for(params), jax.ShapeDtypeStruct(*row))
 
 
 def _key(tree: Any) -> Any:
     """Structure, shapes and dtypes: what a graph depends on."""
     leaves, structure = jax.tree.flatten(tree)
     return structure, tuple((np.shape(leaf), np.dtype(jnp.result_type(leaf))) for leaf in leaves)
+
+
+def _key_of_row(x: Any) -> Any:
+    return x.shape[1:], np.dtype(x.dtype)
+
+
+def _stand_for(key: Any) -> Any:
+    """A tree of that structure, those shapes and dtypes."""
+    return jax.tree.unflatten(key[0], [jax.ShapeDtypeStruct(*leaf) for leaf in key[1]])
 
 
 def _rows(net: Any, x: Any) -> Any:
@@ -168,7 +190,7 @@ def _rows(net: Any, x: Any) -> Any:
     errors = []
     for kind in (np.float64, *((np.int64,) if x.dtype.kind in "iub" else ())):
         try:
-            found = jax.eval_shape(net.apply, net.params, jax.ShapeDtypeStruct(x.shape[1:], kind))
+            found = _result(program_of(net), _key(net.params), (x.shape[1:], np.dtype(kind)))
         except Exception as error:  # whatever the user's function raises when it is traced
             errors.append(error)
             continue
@@ -186,7 +208,7 @@ def _rows(net: Any, x: Any) -> Any:
     ) from errors[0]
 
 
-def _too_large(method: str, options: list[Choice], memory: int) -> UsageError:
+def _too_large(method: str, options: tuple[Choice, ...], memory: int) -> UsageError:
     known = [choice.method for choice in options]
     if method not in ("auto", *known):
         return UsageError(
