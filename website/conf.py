@@ -1,7 +1,13 @@
 """Configuration of Sphinx. `python -m website pages` puts it beside the generated pages."""
 
+import re
+from pathlib import Path
+
 import jaxtyping  # noqa: F401  # before ftheta: signatures then state the shapes of arrays
 
+import website
+from ftheta.languages import speaking, t
+from ftheta.report.page import reachable
 from website.contents import project_version
 from website.docstrings import to_restructured_text
 from website.formulas import formula_html, is_unread
@@ -20,6 +26,7 @@ html_theme = "furo"
 html_title = f"ftheta {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+templates_path = [str(Path(website.__file__).parent / "templates")]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it would fetch every page found, which browsers forbid to files
@@ -40,6 +47,19 @@ def setup(app):
     app.connect("autodoc-process-signature", shorten_signature)
     # after the theme has made its tree of pages
     app.connect("html-page-context", name_roles, priority=900)
+
+
+SCROLLING = re.compile(r'<(?:pre|figure|div class="table-wrapper[^"]*")(?=[ >])')
+"""The beginning of what is wider than some windows and scrolls by itself."""
+
+ROWS_OF_SIGNATURE = re.compile(r"<dl>\s*((?:<dd>.*?</dd>\s*)+)</dl>", re.DOTALL)
+"""The parameters of a long signature: Sphinx writes descriptions of nothing."""
+
+
+def plain_rows(found):
+    """Rows that say nothing of what they are."""
+    rows = found[1].replace("<dd>", '<div class="row">').replace("</dd>", "</div>")
+    return f'<div class="rows">{rows}</div>'
 
 
 def visit_inline(translator, node):
@@ -84,9 +104,13 @@ def shorten_signature(app, what, name, obj, options, signature, returned):
 
 
 def name_roles(app, pagename, templatename, context, doctree):
-    """What WCAG asks for and the theme leaves out: levels of headings, and code that can be scrolled by keyboard."""
+    """What WCAG asks for and the theme leaves out: levels of headings, a name for the pages at the left, and that what
+    scrolls can be reached by keyboard."""
     tree = context.get("furo_navigation_tree", "")
     context["furo_navigation_tree"] = tree.replace(
         'role="heading"', 'role="heading" aria-level="2"'
     )
-    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    with speaking(app.config.language):
+        context["sidebar_name"] = t("Pages")
+    body = ROWS_OF_SIGNATURE.sub(plain_rows, context.get("body", ""))
+    context["body"] = SCROLLING.sub(r'\g<0> tabindex="0"', reachable(body))

@@ -11,7 +11,7 @@ from ftheta.logic import Check, Result, Verdict
 from ftheta.report.explained import explain_statement
 from ftheta.report.letters import letters
 from ftheta.report.mathml import statement_html, words_html
-from ftheta.report.page import data_table, figure_html, pill, table
+from ftheta.report.page import data_table, figure_html, pill, scrolled, table
 from ftheta.report.parts_html import parts_html
 from ftheta.report.reproduce import check_call, check_line
 from ftheta.report.theorem_html import (
@@ -275,7 +275,7 @@ def _related(entry: Entry, contents: Contents) -> str:
     titled = lambda ids: {
         f"{id}.html": t(contents.theorems[id]["title"]) for id in list(ids)[:MOST_RELATED]
     }
-    graph = f'<div class="scroll">{related_svg(t(entry["title"]), titled(origins), titled(leads))}</div>'
+    graph = scrolled(related_svg(t(entry["title"]), titled(origins), titled(leads)))
     items = [
         f"<li>{link(f'{id}.html', t(contents.theorems[id]['title']))}{': ' * bool(why)}{words_html(why)}</li>"
         for id, why in leads.items()

@@ -36,7 +36,7 @@ def _line(result: Result, anchors: dict[str, str]) -> str:
     if judged is not None:
         row = brief(judged.claim)
         numbers = f"{numerals(row.measured)} against {numerals(row.bound)}"
-    told = f'<b>{text(result.title)}</b> <span class="faint">{numbers}</span> {mark}'
+    told = f'<h3 class="line">{text(result.title)}</h3> <span class="faint">{numbers}</span> {mark}'
     article = theorem_html(result, anchors[result.id], headed=False, anchors=anchors)
     return f"<details><summary>{told}</summary>{article}</details>"
 

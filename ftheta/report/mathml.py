@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from .letters import letters, visible
-from .plain import FORMULA
+from .plain import FORMULA, formula
 from .plain import plain as plain
 
 UNREAD = "unread"
@@ -19,6 +19,7 @@ _INDEX = re.compile(r"(?<![\w./])([^\W\d_]|∇)_(\w{1,3})(?!\w|\.\w)")
 # `\varrho*` is a product, no starred command
 _STARRED = re.compile(r"(\\(?!operatorname)[a-zA-Z]+)\*")
 _CELL = re.compile(r'<mtd style="text-align: left;[^"]*">')
+_LONG = 40  # letters of a formula in a sentence that may be wider than a phone
 _SMALL_MATRIX = re.compile(r"\{([pbBvV]?)smallmatrix\}")
 
 
@@ -58,6 +59,8 @@ def mathml(latex: str, *, display: bool = False) -> str:
         made = _converter().convert_with_local_state(source, displaystyle=display)
     except LatexError:
         return f'<code class="{UNREAD}">{escape(latex)}</code>'
+    if not display and len(formula(latex)) > _LONG:
+        made = made.replace("<math>", '<math class="long">', 1)
     # pages forbid inline styles: the cells of `cases` are set to the left by the style sheets
     return _CELL.sub('<mtd class="left">', made)
 

@@ -32,6 +32,7 @@ _HEIGHTS = {
     "motion": 460,
 }
 _JOINT = re.compile(r"(?<=[≤≥=→Δ±]) | (?=%)")
+_SCROLLING = re.compile(r'<math (?:display="block"|class="long")')
 _MOST_ROWS = 200
 
 
@@ -57,7 +58,7 @@ def page(title: str, body: Iterable[str], *, style: str = "", scripts: Sequence[
             *head,
             "</head>",
             "<body><main>",
-            *body,
+            *map(reachable, body),
             "</main>",
             *(f'<script type="module">{script}</script>' for script in scripts),
             "</body>",
@@ -65,6 +66,11 @@ def page(title: str, body: Iterable[str], *, style: str = "", scripts: Sequence[
             "",
         ]
     )
+
+
+def reachable(html: str) -> str:
+    """Formulas that scroll in narrow windows can be reached by keyboard."""
+    return _SCROLLING.sub(r'\g<0> tabindex="0"', html)
 
 
 @cache
@@ -108,7 +114,8 @@ def table(
     """Rows of cells that are HTML already; the first `left` columns are set to the left."""
     aligned = lambda i: "" if i < left else ' class="right"'
     titles = "".join(
-        f'<th scope="col"{aligned(i)}>{escape(name)}</th>' for i, name in enumerate(head)
+        f'<th scope="col"{aligned(i)}>{escape(name)}</th>' if name else "<td></td>"
+        for i, name in enumerate(head)
     )
     lines = []
     for row in rows:
@@ -120,7 +127,12 @@ def table(
         lines.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
     titled = f"<caption>{caption}</caption>" if caption else ""
     body = f"{titled}<thead><tr>{titles}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="scroll"><table class="{kind}">{body}</table></div>'
+    return scrolled(f'<table class="{kind}">{body}</table>')
+
+
+def scrolled(html: str) -> str:
+    """What may be wider than the window, such as a table: it scrolls by itself, by keyboard too."""
+    return f'<div class="scroll" tabindex="0" role="group">{html}</div>'
 
 
 def data_table(data: Table, most: int = _MOST_ROWS) -> str:

@@ -8,7 +8,7 @@ from ftheta.logic import Audit, AuditFinding, Chart, Fact, Section, Table
 
 from .changes import describe_basis, format_fact
 from .finding_html import brief_findings_html
-from .page import data_table, figure_html, numerals, prose, text
+from .page import data_table, figure_html, numerals, prose, scrolled, text
 from .reproduce import versions
 
 _LONGEST_WORDS = 40  # letters of a fact that stands in a table; longer ones are a paragraph
@@ -76,7 +76,7 @@ def _facts_table(facts: Sequence[Fact]) -> str:
     if not bodies:
         return ""
     head = '<th scope="col">Fact</th><th scope="col" class="right">Value</th><th scope="col">Known</th>'
-    return f'<div class="scroll"><table class="facts"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table></div>'
+    return scrolled(f'<table class="facts"><thead><tr>{head}</tr></thead>{"".join(bodies)}</table>')
 
 
 def identity(audit: Audit) -> dict[str, str]:

@@ -26,7 +26,7 @@ WINDOW: Any = {"viewport": {"width": 1440, "height": 860}, "color_scheme": "ligh
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 
-def _missing(reason: str) -> None:
+def missing(reason: str) -> None:
     told = f"The browser tests need Chromium: {reason}. Debian has it: apt-get install chromium"
     if os.environ.get("FTHETA_BROWSER_TESTS") == "required":
         pytest.fail(told, pytrace=False)
@@ -37,12 +37,12 @@ def _missing(reason: str) -> None:
 def browser() -> Iterator[Browser]:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
-        _missing("there is none on this machine")
+        missing("there is none on this machine")
     with sync_playwright() as playwright:
         try:
             found = playwright.chromium.launch(executable_path=path, args=_FLAGS)
         except Error as error:
-            _missing(f"{path} does not start ({error.message.splitlines()[0]})")
+            missing(f"{path} does not start ({error.message.splitlines()[0]})")
             raise
         yield found
         found.close()

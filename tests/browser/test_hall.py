@@ -89,6 +89,8 @@ def test_on_a_phone_chart_and_sliders_are_seen_together_and_nothing_runs_out(pho
     expect(phone.page.locator(".stage canvas")).to_be_in_viewport(ratio=0.8)
     expect(phone.page.locator("#knob-kappa")).to_be_in_viewport()
     assert_fits(phone)
+    help = phone.page.locator(".top .round").bounding_box()
+    assert help and min(help["width"], help["height"]) >= 24, "the bar scrolls, nothing is squeezed"
 
 
 def test_what_people_type_is_found(tab: Tab) -> None:
