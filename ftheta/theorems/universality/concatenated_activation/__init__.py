@@ -27,9 +27,13 @@ from ftheta.logic import (
 from ftheta.subjects import Target
 from ftheta.subjects.continuity import continuous
 
+from . import analytic
 from . import concatenated as c
 
 SHOWN = 9  # functions of the list in the chart
+POINTS = 96  # of the curve of three units
+HALF = Fraction(1, 2)
+PERIODS = 2  # of the analytic activation in its chart, on either side
 FUNCTIONS = {
     "wave": lambda x: jnp.sin(7 * x) * jnp.exp(-x),
     "root": lambda x: 2 * jnp.sqrt(x) - 1,
@@ -102,7 +106,9 @@ def concatenated_activation(
     between. Then $\varrho$ is continuous, and for all continuous $f:[0,1]\to[-1,1]$ and $\varepsilon>0$ one neuron
     does: $\|f-\varrho(\cdot+2n)\|_\infty<\varepsilon$ for some $n$. With $u_n$ piecewise affine, nodes $\frac km$ and
     values in $\frac1q\mathbb Z$: $$\|f-\varrho(\cdot+2n)\|_\infty\le\omega_f(\tfrac1m)+\tfrac1{2q},\qquad
-    \log_2n\approx(m+1)\log_2(2q+1).$$"""
+    \log_2n\approx(m+1)\log_2(2q+1).$$ There is also an analytic, strictly increasing sigmoidal $\varrho$ for
+    all of them, of which three units do:
+    $$\Big\|f-\sum_{i=1}^3c_i\varrho(w_ix+\theta_i)\Big\|_\infty\le\omega_f(\tfrac1m)+\tfrac1q.$$"""
     goal = goal_of(f, None)
     exact = Enclosure.exact
     found = c.member_for(goal, m, q)
@@ -111,17 +117,23 @@ def concatenated_activation(
     scale = bound.hi
     error = c.error_of(goal, found, bound.hi)
     bits = exact(n.bit_length())
+    smoothed = abs(error + Enclosure.between(-1.0, 1.0) * analytic.deviation(found))
     next_list = exact((c.before(m, q) + c.size(m, q)).bit_length())
     return Evidence(
         claims=(
             AtMost("sup |f − ϱ(· + 2n)| ≤ ω(1/m) + 1/(2q)", error, bound),
             AtMost("binary digits of n", bits, next_list),
+            AtMost(
+                "three units of an analytic sigmoidal ϱ: sup |f − Σ| ≤ ω(1/m) + 1/q",
+                smoothed,
+                bound + exact(Fraction(1, 2 * q)),
+            ),
         ),
         as_printed=(
             AtMost("sup |f − ϱ(· − 2n)| ≤ the same bound", c.error_to_the_left(goal, scale), bound),
         ),
         examples=partial(_decode, found),
-        charts=(_draw_neuron(goal, found),),
+        charts=(_draw_neuron(goal, found), _draw_three_units(goal, found)),
         numbers={"error": error, "bound": bound, "bits of n": bits, "functions": c.size(m, q)},
         tables=(Table("the neuron x ↦ ϱ(x + 2n)", ("m", "q", "n"), ((m, q, str(n)),)),),
         summary=f"one neuron follows {f.name} within {error.hi:.4g} (bound {bound.hi:.4g}); its bias 2n has "
@@ -135,13 +147,26 @@ def _decode(found: c.Member) -> Examples:
     n = found.index
     points = [Fraction(k, 3 * found.m) for k in range(3 * found.m + 1)]
     gap = max(abs(c.activation(2 * n + x) - found(x)) for x in points)
+    least, _ = analytic.slopes(found)
+    apart = [
+        Enclosure.ball(abs(analytic.network(found, x) - analytic.as_ball(found(x))))
+        for x in points[::2]
+    ]
     return Examples(
         claims=(
             Identity(
                 "ϱ(x + 2n) − uₙ(x) at thirds of cells", Enclosure.exact(gap), Enclosure.exact(0)
             ),
+            AtMost(
+                "|three units − uₙ(x)| at every other third",
+                max(apart, key=lambda one: one.hi),
+                Enclosure.exact(analytic.deviation(found).hi),
+            ),
+            AtMost(
+                "½ ≤ slope before smoothing / κₙ", Enclosure.exact(HALF), Enclosure.exact(least)
+            ),
         ),
-        charts=(_draw_activation(), _draw_digits()),
+        charts=(_draw_activation(), _draw_analytic(), _draw_digits()),
     )
 
 
@@ -155,6 +180,32 @@ def _draw_neuron(goal: Goal, found: c.Member) -> Curves:
         y="value",
         reference={goal.name: goal.values(x[:, None])},
         measured={"one neuron ϱ(x + 2n)": neuron},
+    )
+
+
+def _draw_three_units(goal: Goal, found: c.Member) -> Curves:
+    places = [Fraction(k, POINTS) for k in range(POINTS + 1)]
+    x = np.linspace(goal.lo[0], goal.hi[0], POINTS + 1)
+    return draw_curves(
+        "a function and three units of an analytic activation",
+        x,
+        x="x",
+        y="value",
+        reference={goal.name: goal.values(x[:, None])},
+        measured={"three units": [float(analytic.network(found, p)) for p in places]},
+    )
+
+
+def _draw_analytic() -> Curves:
+    """The first periods on either side, where the functions of the list can still be seen on its way up."""
+    length = analytic.period(0).level.length
+    t = [Fraction(k * length, 48) for k in range(-48 * PERIODS, 48 * PERIODS + 1)]
+    return draw_curves(
+        "an analytic, strictly increasing sigmoidal activation, near 0",
+        [float(s) for s in t],
+        x="t",
+        y="ϱ(t)",
+        measured={"ϱ(t)": [float(analytic.activation(s)) for s in t]},
     )
 
 
