@@ -159,23 +159,33 @@ def _above(x: np.ndarray, operations: int) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Oscillation:
-    r"""Enclosures of f at `FINEST` points of an interval and on the cells between them."""
+    r"""Enclosures of f at `FINEST` points of an interval, the `edges`, and on the cells between them."""
 
-    width: float
+    edges: Float[np.ndarray, "n"]
     at: Interval
     cell: Interval
 
     @classmethod
     def of(cls, f: Scalar, lo: float, hi: float) -> "Oscillation":
         edges = np.linspace(lo, hi, FINEST)[:, None]
-        return cls(
-            (hi - lo) / (FINEST - 1), ranges(f, edges, edges), ranges(f, edges[:-1], edges[1:])
-        )
+        return cls(edges[:, 0], ranges(f, edges, edges), ranges(f, edges[:-1], edges[1:]))
+
+    def _count_steps(self, distance: float) -> tuple[int, int]:
+        """How many cells are together surely no longer than this, wherever they lie; and how many two points at this
+        distance can touch. On a short interval far from 0 the edges are not even: several may fall together."""
+        edges = self.edges
+        places = np.arange(len(edges))
+        near = np.nextafter(edges + distance * (1 - 1e-9), -np.inf)
+        far = np.nextafter(edges + distance * (1 + 1e-9), np.inf)
+        reached = np.searchsorted(edges, near, side="right") - 1 - places
+        inside = reached[near <= edges[-1]].min(initial=len(edges) - 1)
+        # from a point of a cell, at most from its end, one comes to cells that begin no further on
+        touched = np.searchsorted(edges, far[1:], side="right") - places[:-1]
+        return max(0, int(inside)), int(touched.max())
 
     def modulus(self, distance: float) -> Enclosure:
         r"""$\omega_f(\delta)=\sup\{|f(x)-f(y)|:|x-y|\le\delta\}$: pairs of points from below, cells from above."""
-        inside = int(distance / self.width * (1 - 1e-9))  # that many steps are surely not longer
-        across = int(distance / self.width * (1 + 1e-9)) + 2  # cells that two such points can touch
+        inside, across = self._count_steps(distance)
         high = maximum_filter1d
         low = minimum_filter1d
         apart = _window(high, self.at.lo, inside + 1) - _window(low, self.at.hi, inside + 1)

@@ -39,8 +39,12 @@ def mean(
     n = draws.size
     if n < 2:
         raise ValueError(f"A mean with an error needs at least two draws, got {n}.")
-    if not np.isfinite(draws).all():
-        raise ValueError("A mean with an error needs finite draws.")
+    # where numbers overflowed on the way, draws or what bounds them, nothing is known of their mean
+    seen = (
+        within if within is not None else draws if variance is None else np.append(draws, variance)
+    )
+    if not np.isfinite(seen).all():
+        return Enclosure(basis=Basis.SAMPLED, samples=n)
     if within is not None:
         return _bounded_mean(draws, within, confidence)
     if variance is not None:

@@ -25,6 +25,7 @@ from .claim import Identity as Identity
 from .claim import Rate as Rate
 from .enclosure import Basis as Basis
 from .enclosure import Enclosure as Enclosure
+from .enclosure import nearest_float as nearest_float
 from .errors import FthetaError as FthetaError
 from .errors import SubjectError as SubjectError
 from .errors import UnknownSubjectError as UnknownSubjectError

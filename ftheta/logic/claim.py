@@ -49,11 +49,13 @@ class AtMost:
         vacuous = right.lo >= self.trivial
         if left.lo > right.hi:
             return _contradiction(self, self.witness, _exceeds)
-        if _at_most(self.left.hi, self.right.lo, self):
+        known = _is_known(left, right)
+        # what is no number in float64 is within no bound, be it infinite
+        if _at_most(self.left.hi, self.right.lo, self) and (known or _is_exact(left, right)):
             return Judgement(
                 _strongest_verdict(left, right), _basis_reason(self, left, right), vacuous
             )
-        if not _is_known(left, right):
+        if not known:
             return Judgement(Verdict.INCONCLUSIVE, UNKNOWN, vacuous)
         if _is_sampled(left, right):
             return Judgement(Verdict.CONSISTENT, _basis_reason(self, left, right), vacuous)

@@ -28,15 +28,21 @@ def _up(x: float) -> float:
 
 
 def _float_below(q: Fraction) -> float:
-    x = _nearest_float(q)
+    x = nearest_float(q)
     return x if x == -inf or (x != inf and Fraction(x) <= q) else _down(x)
 
 
-def _nearest_float(q: Fraction) -> float:
+def nearest_float(q: int | Fraction) -> float:
+    """The float that is nearest to a rational; infinite beyond the floats."""
     try:
         return float(q)
     except OverflowError:
         return inf if q > 0 else -inf
+
+
+def _ends(lo: float, hi: float) -> tuple[float, float]:
+    """Both ends; of what came out as no number (∞ − ∞, where numbers overflow) nothing is known on either side."""
+    return (-inf, inf) if isnan(lo) or isnan(hi) else (lo, hi)
 
 
 def _times(a: float, b: float) -> float:
@@ -94,8 +100,8 @@ class Enclosure:
 
     @classmethod
     def equal(cls, value: float) -> Self:
-        """A formula evaluated in float64."""
-        return cls(value, value)
+        """A formula evaluated in float64; nothing is known of what is not a number there."""
+        return cls(*_ends(value, value))
 
     @classmethod
     def exact(cls, value: int | float | Fraction) -> Self:
@@ -126,12 +132,13 @@ class Enclosure:
     @classmethod
     def at_least(cls, value: float, *, samples: int | None = None) -> Self:
         """A lower bound; with `samples`, the largest value met among that many points."""
-        return cls(value, inf, Basis.FLOAT if samples is None else Basis.SAMPLED, samples)
+        basis = Basis.FLOAT if samples is None else Basis.SAMPLED
+        return cls(*_ends(value, inf), basis, samples)
 
     @classmethod
     def at_most(cls, value: float, basis: Basis = Basis.FLOAT) -> Self:
         """An upper bound that comes with an argument."""
-        return cls(-inf, value, basis)
+        return cls(*_ends(-inf, value), basis)
 
     @classmethod
     def estimate(
@@ -154,7 +161,7 @@ class Enclosure:
     @classmethod
     def measured(cls, value: float, *, samples: int) -> Self:
         """A value read off that many sample points; it speaks for the sample alone."""
-        return cls(value, value, Basis.SAMPLED, samples)
+        return cls(*_ends(value, value), Basis.SAMPLED, samples)
 
     # -- what can be asked ----------------------------------------------------------------------
 
@@ -257,8 +264,7 @@ def _joint(a: Enclosure, b: Enclosure, lo: float, hi: float) -> Enclosure:
         level = min(levels)
     guaranteed = all(e.nominal is None for e in parts)
     return Enclosure(
-        lo,
-        hi,
+        *_ends(lo, hi),
         basis,
         min(samples) if samples else None,
         confidence=level if guaranteed else None,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import isnan
 
 from .chart import Chart
 from .claim import Claim
@@ -56,9 +55,7 @@ def _as_enclosures(numbers: Mapping[str, Enclosure | float]) -> dict[str, Enclos
 
 def _as_enclosure(number: Enclosure | float) -> Enclosure:
     """A plain number is a formula evaluated in float64; NaN (a run that diverged) is a number not known."""
-    if isinstance(number, Enclosure):
-        return number
-    return Enclosure() if isnan(number) else Enclosure.equal(number)
+    return number if isinstance(number, Enclosure) else Enclosure.equal(number)
 
 
 NO_EVIDENCE = Evidence(claims=())  # where a hypothesis fails, nothing is measured

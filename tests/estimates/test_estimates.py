@@ -117,6 +117,13 @@ def test_draws_outside_of_their_interval_are_refused(draws):
         mean(np.array(draws), within=(0.0, 1.0))
 
 
+@pytest.mark.parametrize("draws", [[0.5, np.nan], [0.5, np.inf, -np.inf]])
+def test_nothing_is_known_of_the_mean_of_draws_that_overflowed(draws):
+    for bounds in ({}, {"variance": 1.0}, {"within": (0.0, np.inf)}):
+        found = mean(np.array(draws), **bounds)
+        assert (found.lo, found.hi) == (-np.inf, np.inf) and found.samples == len(draws)
+
+
 def test_equal_draws_of_variance_zero_are_their_mean():
     found = mean(np.full(10, 0.1), variance=0.0)
     assert 0.1 in found and found.width < 1e-14

@@ -6,7 +6,7 @@ from flint import arb
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ftheta.logic import Basis, Enclosure
+from ftheta.logic import AtMost, Basis, Enclosure, Identity, Verdict
 
 from .strategies import enclosures, finite
 
@@ -86,6 +86,29 @@ def test_arithmetic_of_two_estimates_keeps_no_more_confidence_than_the_union_bou
 def test_an_enclosure_refuses_nan_and_reversed_ends(lo, hi):
     with pytest.raises(ValueError, match="lo <= hi"):
         Enclosure(lo, hi)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Enclosure.equal(nan),
+        Enclosure.measured(nan, samples=3),
+        Enclosure.at_least(nan),
+        Enclosure.at_least(nan, samples=3),
+        Enclosure.at_most(nan),
+        Enclosure.equal(inf) - Enclosure.equal(inf),
+        Enclosure.equal(inf) + Enclosure.equal(-inf),
+    ],
+)
+def test_of_what_is_no_number_nothing_is_known(made):
+    assert (made.lo, made.hi) == (-inf, inf)
+    for bound in (Enclosure.exact(1), Enclosure.equal(inf), Enclosure.measured(inf, samples=2)):
+        for claim in (
+            AtMost("x", made, bound),
+            AtMost("x", bound, made),
+            Identity("x", made, bound),
+        ):
+            assert claim.judge().verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_sampled_enclosure_must_say_how_many_samples():

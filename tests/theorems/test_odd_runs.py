@@ -96,13 +96,19 @@ def test_a_measure_of_no_points_is_refused():
     "id, subject, knobs",
     [
         ("ntk-kernel", dense(1e200 * np.ones((4, 2)), np.ones((1, 4))), {}),
-        ("runge", Dataset("repeated", np.ones((6, 1)), np.arange(6)), {}),
         ("chizat-bach", Dataset("one label", np.eye(4), np.ones(4)), {"seeds": 4, "steps": 100}),
     ],
 )
 def test_forced_runs_that_cannot_be_carried_out_say_so(id, subject, knobs):
     with pytest.raises(SubjectError, match=r"forced|float64"):
         run(theorem(id), subject, force=True, **knobs)
+
+
+def test_nothing_is_known_of_a_polynomial_through_one_abscissa_with_two_labels():
+    repeated = Dataset("repeated", np.ones((6, 1)), np.arange(6))
+    found = run(theorem("runge"), repeated, force=True)
+    assert found.verdict is Verdict.INAPPLICABLE
+    assert {j.judgement.verdict for j in found.claims} == {Verdict.INCONCLUSIVE}
 
 
 def test_linear_algebra_that_overflows_is_an_error_of_the_subject():

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import inf, isfinite
 from typing import TypeAlias
 
-from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.enclosure import Enclosure, nearest_float
 from ftheta.logic.errors import SubjectError
 from ftheta.networks.description import Description, require_layers
 
@@ -52,7 +52,7 @@ class PiecewiseAffine:
         """The graph between two points as a polygon: its ends and the kinks between them."""
         inside = [(t, value) for t, value in zip(self.kinks, self.values) if lo < t < hi]
         points = [(lo, self(lo)), *inside, (hi, self(hi))]
-        return [float(t) for t, _ in points], [float(value) for _, value in points]
+        return [nearest_float(t) for t, _ in points], [nearest_float(value) for _, value in points]
 
     def reaching(self, level: Rational) -> list[Fraction]:
         """The points where the graph crosses the level, or meets it and leaves it again."""
@@ -131,9 +131,8 @@ def from_breaks(breaks: Iterable[Rational], g: Callable[[Fraction], Rational]) -
 
 def enclose_rational(value: Rational | float) -> Enclosure:
     """The enclosure of a number known exactly, which may be infinite."""
-    return (
-        Enclosure.exact(value) if isfinite(value) else Enclosure.between(float(value), float(value))
-    )
+    known = isinstance(value, Rational) or isfinite(value)  # a rational may be beyond the floats
+    return Enclosure.exact(value) if known else Enclosure.between(float(value), float(value))
 
 
 def affine(slope: Rational, value: Rational = 0) -> PiecewiseAffine:

@@ -27,7 +27,7 @@ from ftheta.logic import (
 from ftheta.subjects import Dataset
 from ftheta.theorems.snapshots import SNAPSHOTS, snapshots
 
-from .best_rank import competitors, dual_bound, loss, sine, weyl_excess
+from .best_rank import competitors, dual_bound, exact_loss, loss, sine, weyl_excess
 from .galerkin import show_reduced_dynamics
 from .training import Trained, critical_gradient, train, way_down
 
@@ -247,6 +247,8 @@ def second_minimiser(found: Decomposition, r: int) -> Witness | None:
     first_loss = loss(found.X, first)
     second_loss = loss(found.X, second)
     whole = all(np.array_equal(A, np.round(A)) for A in (found.X, first, second))
+    if whole and exact_loss(found.X, first) != exact_loss(found.X, second):
+        return None  # apart after all, by less than float64 resolves
     apart = sine(first, second)
     angle = Enclosure.between(apart, apart, Basis.EXACT if whole else Basis.FLOAT)
     how = f"two subspaces of loss {first_loss:.12g} and {second_loss:.12g}, " + (

@@ -13,6 +13,12 @@ def loss(X: np.ndarray, basis: np.ndarray) -> float:
     return float(((X - (X @ basis) @ basis.T) ** 2).sum())
 
 
+def exact_loss(X: np.ndarray, basis: np.ndarray) -> int:
+    """The same for whole numbers, without rounding."""
+    whole, Q = (np.array([[int(v) for v in row] for row in A.tolist()], object) for A in (X, basis))
+    return int(((whole - whole @ Q @ Q.T) ** 2).sum())
+
+
 def dual_bound(X: np.ndarray, r: int) -> float:
     r"""A lower bound of $\|X-B\|_F^2$ over all $B$ of rank at most $r$, by a dual certificate.
 

@@ -57,6 +57,11 @@ class Law:
         """The derivative at every row, in float64."""
         return np.array([[float(v) for v in self(row)] for row in x])
 
+    def sizes(self, x: np.ndarray) -> np.ndarray:
+        """Of every derivative, the sum of the sizes of its terms: what rounding and cancellation are relative to."""
+        parts = [{t: abs(c) for t, c in part.items()} for part in self.parts]
+        return Law(self.name, self.coordinates, tuple(parts)).slopes(np.abs(x))
+
     def coefficients(self, terms: Terms) -> list[list[Fraction]]:
         """One list per coordinate."""
         return [[part.get(t, Fraction(0)) for t in terms] for part in self.parts]

@@ -18,6 +18,7 @@ from ftheta.risks.separation import combination, products
 from ftheta.training.margins import bring_into_range, max_margin
 
 UNIT = np.finfo(np.float64).eps
+TINIEST = float(np.finfo(np.float64).smallest_subnormal)
 EXACT_ENTRIES = 20_000  # numbers of Z for which the quadratic program is solved in rationals
 
 
@@ -89,7 +90,8 @@ def _wrong_side(
 ) -> bool:
     r"""$\langle z_i,w\rangle\le0$; in rationals where float64 cannot tell. `size` is $\sum_ic_i|z_i|$."""
     product = float(row @ w)
-    error = 2 * (mistakes + len(row) + 2) * UNIT * float(np.abs(row) @ size)
+    underflow = (len(row) + 2) * TINIEST  # of products, and of the bound itself
+    error = 2 * (mistakes + len(row) + 2) * UNIT * float(np.abs(row) @ size) + underflow
     if abs(product) > error:
         return product < 0
     used = np.flatnonzero(counts)

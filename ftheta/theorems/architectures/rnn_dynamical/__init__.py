@@ -23,6 +23,7 @@ from ftheta.logic import (
     Identity,
     Knob,
     Series,
+    Status,
     Vertex,
     Witness,
     hypothesis,
@@ -160,8 +161,13 @@ def rnn_dynamical(
     if own.contraction is not None:
         numbers["c"] = own.contraction
     gap = float(run.distances[:, -1].max() / run.distances[:, 0].max())
+    chosen = {"hidden": hidden, "gain": gain, "sigma": sigma, "steps": steps}
+    expands = contracting.check(subject, **chosen).status is Status.FAILED
     return Evidence(
-        (*run.derivative_claims(rng), *run.fading_claims()),
+        (
+            *run.derivative_claims(rng),
+            *run.fading_claims(known=expands or own.contraction is not None),
+        ),
         (run.draw_gradients(), run.draw_distances()),
         numbers,
         summary=f"after {len(xs)} steps the gradient has norm {run.norms[-1]:.3g}, "
@@ -238,8 +244,11 @@ class SequenceRun:
             ),
         )
 
-    def fading_claims(self) -> tuple[Claim, ...]:
-        """No step brings two states further apart, and both gradients and distances are below the powers of c."""
+    def fading_claims(self, *, known: bool) -> tuple[Claim, ...]:
+        """No step brings two states further apart, and both gradients and distances are below the powers of c.
+
+        Where the cell was seen to contract in places alone (it is not `known` whether it does), two states that part
+        refute nothing: that it contracts is then wrong."""
         ratios = np.vectorize(worst_ratio)(
             self.distances[:, 1:], self.distances[:, :-1], self.rounding
         )
@@ -247,7 +256,7 @@ class SequenceRun:
         worst = float(ratios[pair, t])
         count = ratios.size
         witness = None
-        if worst > 1:
+        if worst > 1 and known:
             a = self.states[t]
             b = self.others[pair][t]
             again = enclose_number(self._growth, self.cell.params, a, b, self.xs[t])

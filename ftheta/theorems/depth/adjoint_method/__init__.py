@@ -81,6 +81,8 @@ def smooth_blocks(net: Network) -> Finding:
     size = net.parameters + sum(
         len(chain.stages[i]) * chain.stages[i].size for i in chain.residual_stages
     )
+    if not net.parameters:
+        return Finding.failed("the network has no parameters to differentiate with respect to")
     if hidden:
         return Finding.failed(
             f"{len(hidden)} nodes hide or replace derivatives: {', '.join(sorted(set(hidden))[:4])}"

@@ -37,15 +37,15 @@ def _contradictions(flow: Flow) -> Iterator[str]:
         end = np.array([float(x) for x in flow.end])
         off = float(np.abs(fine - end).max())
         allowed = CLOSE * (1 + float(np.abs(end).max())) + 2 * float(np.abs(fine - coarse).max())
-        if off > allowed:
+        if not off <= allowed:
             yield f"the stated end is {off:.3g} from that of the Runge–Kutta method"
     if flow.acceleration is not None:
         met = acceleration_of(replace(flow, acceleration=None)).middle
-        if met > flow.acceleration.hi * (1 + CLOSE) + 1e-9:
+        if not met <= flow.acceleration.hi * (1 + CLOSE) + 1e-9:
             yield f"|ẍ| found {met:.6g}, stated: at most {flow.acceleration.hi:.6g}"
     if flow.balls is not None:
         off = _distance_from_balls(flow, flow.balls)
-        if off > CLOSE:
+        if not off <= CLOSE:
             yield f"the field is {off:.3g} from its balls"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
-from math import inf
+from math import inf, isfinite
 from typing import Annotated, Any
 
 import jax
@@ -25,6 +25,7 @@ from ftheta.logic import (
     Status,
     Witness,
     hypothesis,
+    nearest_float,
     theorem,
 )
 from ftheta.networks import random_mlp
@@ -241,7 +242,9 @@ def _follow_affine(
     found = [line.in_floats() for line in lines]
 
     def enclose(q: Fraction) -> Enclosure:
-        return Enclosure.exact(q) if form.basis is Basis.EXACT else Enclosure.equal(float(q))
+        return (
+            Enclosure.exact(q) if form.basis is Basis.EXACT else Enclosure.equal(nearest_float(q))
+        )
 
     what = f"largest second difference beyond the last kink, {len(rays)} rays"
     claims: list[Claim] = [Identity(what, enclose(max(bends)), ZERO)]
@@ -283,19 +286,19 @@ def _follow_bounded(
     net: Description, rays: Sequence[Ray], values: Values
 ) -> tuple[list[Claim], Numbers, list[Asymptote]]:
     """The limit on every ray, and the distance from it where it comes nearest to its bound."""
-    worst = (-inf, 0.0, 0.0, 0.0)
+    seen = []
     limits = []
     for ray in rays:
         found = find_limit(net, ray.point, ray.direction)
         limits.append(found.limit)
-        for t, y in zip(TIMES, values(ray.at(TIMES))):
-            distance = largest(np.linalg.norm(y - found.limit))
-            bound = found.distance_at_most(t).hi
-            worst = max(worst, (distance - bound, distance, bound, t))
-    _, distance, bound, t = worst
+        distances = np.linalg.norm(values(ray.at(TIMES)) - found.limit, axis=1)
+        seen += [(d, found.distance_at_most(t), t) for d, t in zip(distances.tolist(), TIMES)]
+    # what overflows is worst: nothing is known of it
+    distance, bound, t = max(seen, key=lambda at: at[0] - at[1] if isfinite(at[0] - at[1]) else inf)
     size = max(float(np.abs(limit).max()) for limit in limits) + 1
     what = f"|f(x + tv) − limit| ≤ Π‖W‖Lip · |h(t) − h(∞)|, worst of {len(TIMES)} times (t = {t:g})"
-    claim = AtMost(what, Enclosure.equal(distance), Enclosure.equal(bound), atol=1e-12 * size)
+    known = Enclosure.equal(bound) if isfinite(bound) else Enclosure()
+    claim = AtMost(what, Enclosure.equal(distance), known, atol=1e-12 * size)
     numbers: Numbers = {"limit": float(limits[0][0]), "slope at infinity": 0.0}
     return [claim], numbers, [Asymptote(inf, np.zeros_like(limit), limit) for limit in limits]
 

@@ -13,12 +13,13 @@ import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from scipy.optimize import linprog
 
-from ftheta.logic import UsageError
+from ftheta.logic import UsageError, nearest_float
 from ftheta.relu.matrices import fraction, rational
 
 MOST_ENTRIES = 20_000_000
 EXACT_COLUMNS = 100
 TINY = 1e-9
+LARGEST = float(np.finfo(np.float64).max)
 Kind = Literal["inside", "outside", "undecided"]
 
 
@@ -60,9 +61,10 @@ def membership(x: np.ndarray, query: np.ndarray) -> Membership:
             got=f"{x.size:,}",
             remedy="take fewer rows",
         )
-    spread = np.ptp(np.vstack([x, q]), axis=0)
-    scale = np.where(spread > 0, spread, 1.0)
-    scaled = (x - q) / scale
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.ptp(np.vstack([x, q]), axis=0)
+        scale = np.where(spread > 0, np.minimum(spread, LARGEST), 1.0)
+        scaled = np.where(np.isfinite(spread), (x - q) / scale, x / scale - q / scale)
     found = linprog(np.zeros(len(x)), None, None, np.vstack([scaled.T, np.ones(len(x))]), np.r_[np.zeros(q.size), 1.0],
                     bounds=(0, None), method="highs")  # fmt: skip
     if found.status == 0:
@@ -100,13 +102,18 @@ def _outside(x: np.ndarray, q: np.ndarray, scaled: np.ndarray, scale: np.ndarray
                     bounds=[(-1, 1)] * d + [(None, None)], method="highs")  # fmt: skip
     if found.status != 0 or found.x[-1] <= 0:
         return Membership("undecided")
-    normal = np.where(scaled.any(0), found.x[:-1] / scale, 0.0)  # constant columns tell nothing
+    room = min(
+        1.0, float(scale.min()) * 2.0**1000
+    )  # a normal for rows below 2⁻¹⁰⁰⁰ has to be a float
+    normal = np.where(
+        scaled.any(0), room * found.x[:-1] / scale, 0.0
+    )  # constant columns tell nothing
     gap = _gap(x, q, normal)
     if gap <= 0:
         return Membership("undecided")
-    return Membership(
-        "outside", normal=normal, gap=gap, distance=float(gap) / float(np.linalg.norm(normal))
-    )
+    size = float(np.abs(normal).max())
+    length = Fraction(size) * Fraction(float(np.linalg.norm(normal / size)))
+    return Membership("outside", normal=normal, gap=gap, distance=nearest_float(gap / length))
 
 
 def _gap(x: np.ndarray, q: np.ndarray, normal: np.ndarray) -> Fraction:

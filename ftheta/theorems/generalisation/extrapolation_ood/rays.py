@@ -15,7 +15,7 @@ import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 from scipy import sparse
 
-from ftheta.logic import UsageError
+from ftheta.logic import UsageError, nearest_float
 from ftheta.relu.matrices import fraction, vector
 from ftheta.relu.network import ExactNetwork, ReluNetwork
 
@@ -54,10 +54,8 @@ def choose_rays(
         ]
     flat = x.reshape(len(x), -1).astype(np.float64)
     centre = flat.mean(0)
-    rows = rng.permutation(len(flat))[:many]
-    return [
-        Ray(f"through row {k}", centre, flat[k] - centre) for k in rows if (flat[k] != centre).any()
-    ]
+    rows = [k for k in rng.permutation(len(flat)) if (flat[k] != centre).any()]
+    return [Ray(f"through row {k}", centre, flat[k] - centre) for k in rows[:many]]
 
 
 @dataclass(frozen=True)
@@ -74,9 +72,9 @@ class ExactAsymptote:
 
     def in_floats(self) -> "Asymptote":
         """The same numbers rounded to float64."""
-        slope = np.array([float(a) for a in self.slope])
-        offset = np.array([float(b) for b in self.offset])
-        return Asymptote(float(self.last), slope, offset)
+        slope = np.array(list(map(nearest_float, self.slope)))
+        offset = np.array(list(map(nearest_float, self.offset)))
+        return Asymptote(nearest_float(self.last), slope, offset)
 
 
 @dataclass(frozen=True, eq=False)

@@ -254,18 +254,18 @@ def _interpolate(x: np.ndarray, y: np.ndarray, name: str) -> Evidence:
     t = (x - (x[0] + x[-1]) / 2) / ((x[-1] - x[0]) / 2)
     p = Interpolant(t, y)
     at, constant = lebesgue_point(t, -1, 1)
-    # labels moved by the signs of the cardinal functions move the polynomial by Λ at this point
-    shaken = Interpolant(t, y + np.sign(p.cardinal(at)))
-    moved = float(shaken(np.array([at]))[0] - p(np.array([at]))[0])
-    highest = float(np.abs(p(np.linspace(-1, 1, SHOWN))).max())
+    # labels moved by the signs of the cardinal functions move the polynomial by Λ at this point; they are moved by as
+    # much as they are large, that rounding does not swallow it
     scale = max(float(np.abs(y).max()), 1e-300)
+    shaken = Interpolant(t, y + scale * np.sign(p.cardinal(at)))
+    moved = float(shaken(np.array([at]))[0] - p(np.array([at]))[0]) / scale
+    highest = float(np.abs(p(np.linspace(-1, 1, SHOWN))).max())
     claims = (
         Identity(
             "change of the polynomial at the worst point when labels move by ±1 = Λ",
             Enclosure.equal(moved),
             Enclosure.equal(constant),
             rtol=1e-6,
-            atol=1e-9 * scale * constant,
         ),
         AtMost(
             "largest |p| between the points ≤ Λ max|y|",

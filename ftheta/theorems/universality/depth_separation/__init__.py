@@ -21,6 +21,7 @@ from ftheta.logic import (
     Series,
     draw_curves,
     hypothesis,
+    nearest_float,
     theorem,
 )
 from ftheta.networks import ACTIVATIONS
@@ -264,8 +265,8 @@ def _draw_both(found: Comparison, name: str) -> tuple[Curves, ...]:
         [float(t) for t in points],
         x="t",
         y="value",
-        reference={f"sawtooth, {2**shown.k:,} pieces": [float(f(t)) for t in points]},
-        measured={name: [float(g(t)) for t in points]},
+        reference={f"sawtooth, {2**shown.k:,} pieces": [nearest_float(f(t)) for t in points]},
+        measured={name: [nearest_float(g(t)) for t in points]},
         bound={"½": [0.5] * len(points)},
     )
     return (chart,)

@@ -66,8 +66,9 @@ def task_of(data: Dataset) -> RegressionTask:
 
 
 def _standardise(values: np.ndarray) -> np.ndarray:
-    """Of mean 0 and variance 1; huge numbers are brought into range first, that no sum of squares overflows."""
-    values = values / np.maximum(1.0, np.abs(values).max(0))
+    """Of mean 0 and variance 1; huge and tiny numbers are brought into range first, by powers of two, that no square
+    overflows or vanishes."""
+    values = np.ldexp(values, -np.frexp(np.abs(values).max(0))[1])
     spread = values.std(0)
     return (values - values.mean(0)) / np.where(spread > 0, spread, 1.0)
 

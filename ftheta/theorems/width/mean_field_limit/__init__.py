@@ -97,7 +97,8 @@ def hidden_layer(subject: Family | Network) -> Finding:
 
 def errors_of(subject: Family | Network, draws: int, rng: np.random.Generator) -> particles.Errors:
     if isinstance(subject, Family):
-        at = np.array([1.0, 0.0])
+        inputs = subject.member(subject.scales[0], np.random.default_rng(0)).input_shape
+        at = np.eye(int(np.prod(inputs)))[0]
         drawn = 1 if is_deterministic(subject) else draws
         nets = [[subject.member(q, rng).params for _ in range(drawn)] for q in subject.scales]
         return particles.errors_at(at, subject.scales, nets, subject.limit)
@@ -163,13 +164,15 @@ def _claims_about_layer(errors: particles.Errors) -> tuple[Claim, ...]:
     claims = []
     for i in (0, -1):
         what = f"q E|f_q − f_ρ|², q = {errors.widths[i]:g}"
-        claims.append(Identity(what, errors.scaled_square(i), law, _evaluate_again(errors, i)))
+        square = errors.scaled_square(i)
+        rounding = errors.rounding(i)
+        claims.append(Identity(what, square, law, _evaluate_again(errors, i), atol=rounding))
     if errors.random:
         centre = Enclosure.equal(errors.moments.mean)
         narrowest = mean(
             errors.values[0], variance=errors.moments.variance / float(errors.widths[0])
         )
-        claims.append(Identity("mean of f_q", narrowest, centre, atol=1e-12))
+        claims.append(Identity("mean of f_q", narrowest, centre, atol=1e-12 * errors.largest))
     return (*claims, *observed_order("|f_q − f_ρ|", 0.5, *errors.parts(), sharp=True, slack=0.2))
 
 

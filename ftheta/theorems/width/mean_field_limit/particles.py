@@ -61,12 +61,14 @@ def contributions(description: Description, X: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """`values[i]` are draws of $f_q$ at one input for the width `widths[i]`; `random` says whether they differ."""
+    """`values[i]` are draws of $f_q$ at one input for the width `widths[i]`; `random` says whether they differ; the
+    `largest` contribution of a neuron is what their rounding is relative to."""
 
     widths: np.ndarray
     values: list[np.ndarray]
     moments: Moments
     random: bool = True
+    largest: float = 0.0
     enclosed: tuple[Enclosure, ...] = ()
     """The one value at each width with outward rounding, of networks that are not random."""
 
@@ -75,25 +77,39 @@ class Errors:
         squares = self.widths[i] * (self.values[i] - self.moments.mean) ** 2
         return mean(squares) if self.random else Enclosure.equal(float(squares[0]))
 
+    def rounding(self, i: int) -> float:
+        r"""What float64 may add to $q\,\mathbb E|f_q-f_\rho|^2$."""
+        off = self.off
+        return float(
+            self.widths[i] * off * (off + 2 * sqrt(self.moments.variance / self.widths[i]))
+        )
+
+    @property
+    def off(self) -> float:
+        """By how much rounding may change a mean: some units of the largest contribution, whatever their spread."""
+        return 16 * float(np.finfo(np.float64).eps) * self.largest
+
     def parts(self, groups: int = GROUPS) -> tuple[np.ndarray, np.ndarray]:
-        """Root mean squares of groups of draws at each width."""
+        """Root mean squares of groups of draws at each width; 0 where they are rounding."""
         split = [
             np.array_split((v - self.moments.mean) ** 2, min(groups, len(v))) for v in self.values
         ]
         roots = [[sqrt(float(part.mean())) for part in parts] for parts in split]
-        return np.repeat(self.widths, [len(row) for row in roots]), np.concatenate(roots)
+        found = np.concatenate(roots)
+        widths = np.repeat(self.widths, [len(row) for row in roots])
+        return widths, np.where(found <= self.off, 0.0, found)
 
 
 def errors_at(
     at: np.ndarray, widths: Sequence[int], nets: Sequence[Sequence[Any]], law: Moments
 ) -> Errors:
     """Networks `(μ, W)` of each width at one input; where there is one a width, they are not random."""
-    values = [
-        np.array([float((mu * np.maximum(W @ at, 0)).mean()) for mu, W in drawn]) for drawn in nets
-    ]
+    each = [[mu * np.maximum(W @ at, 0) for mu, W in drawn] for drawn in nets]
+    values = [np.array([float(neurons.mean()) for neurons in drawn]) for drawn in each]
+    largest = max(float(np.abs(neurons).max()) for drawn in each for neurons in drawn)
     random = len(nets[0]) > 1
     enclosed = () if random else tuple(enclose_number(mean_network, drawn[0], at) for drawn in nets)
-    return Errors(np.array(widths, float), values, law, random, enclosed)
+    return Errors(np.array(widths, float), values, law, random, largest, enclosed)
 
 
 def resample(
@@ -101,7 +117,8 @@ def resample(
 ) -> Errors:
     """Networks of fewer or more neurons, each drawn from the `atoms` of a layer at one input (the bootstrap)."""
     values = [atoms[rng.integers(len(atoms), size=(draws, q))].mean(1) for q in widths]
-    return Errors(np.array(widths, float), values, Moments(float(atoms.mean()), float(atoms.var())))
+    law = Moments(float(atoms.mean()), float(atoms.var()))
+    return Errors(np.array(widths, float), values, law, largest=float(np.abs(atoms).max()))
 
 
 # -- training --------------------------------------------------------------------------------------

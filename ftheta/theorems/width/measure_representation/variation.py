@@ -110,17 +110,37 @@ def first_output(description: Description) -> Description:
     )
 
 
-def creases(description: Description) -> tuple[float, float]:
-    r"""$\sum|\sum a_k\|w_k\||$ over the distinct creases, and $\sum_k|a_k|(\|w_k\|+|b_k|)$, of one hidden layer."""
+def creases(description: Description) -> np.ndarray:
+    r"""$|\sum a_k\|w_k\||$ of every distinct crease of one hidden layer."""
     hidden, last = description.layers
-    size = np.linalg.norm(hidden.weight, axis=1)
-    kept = size > 0
-    normal = np.column_stack([hidden.weight, hidden.bias])[kept] / size[kept, None]
-    lead = np.take_along_axis(normal, (np.abs(normal[:, :-1]) > 1e-9).argmax(1)[:, None], 1)
-    keys = np.round(normal * np.sign(lead), 9) + 0.0  # a crease has two normals
-    _, crease = np.unique(keys, axis=0, return_inverse=True)
-    masses = np.bincount(crease.ravel(), last.weight[0][kept] * size[kept])
-    return float(np.abs(masses).sum()), float(np.abs(last.weight[0]) @ (size + np.abs(hidden.bias)))
+    kept = hidden.weight.any(1) & (last.weight[0] != 0)
+    largest = np.abs(hidden.weight[kept]).max(1, initial=0.0)
+    size = largest * np.linalg.norm(hidden.weight[kept] / largest[:, None], axis=1)
+    rows = np.column_stack([hidden.weight, hidden.bias])[kept]
+    _, crease = np.unique(_number_creases(rows), return_inverse=True)
+    return np.abs(np.bincount(crease.ravel(), last.weight[0][kept] * size))
+
+
+def _number_creases(rows: np.ndarray) -> np.ndarray:
+    r"""Equal numbers where $\langle w,x\rangle+b=0$ is the same crease, in rationals; a crease whose projection is like
+    no other in float64 is no other's."""
+    first = (rows[:, :-1] != 0).argmax(1)
+    lead = rows[np.arange(len(rows)), first][:, None]
+    plain = rows / lead
+    ray = np.cos(np.arange(rows.shape[1]) + 1.0)
+    place = plain @ ray
+    order = np.argsort(place)
+    doubt = 1e-9 * (np.abs(plain) @ np.abs(ray))[order]
+    alike = ~(np.diff(place[order]) > doubt[1:] + doubt[:-1])  # so is what overflows
+    beside = np.zeros(len(rows) + 1, bool)
+    beside[1:-1] = alike if len(rows) else beside[1:-1]
+    shared = order[beside[1:] | beside[:-1]]
+    numbers = np.arange(len(rows))
+    seen: dict[tuple[Fraction, ...], int] = {}
+    for k in shared.tolist():
+        key = tuple(Fraction(v) / Fraction(float(lead[k, 0])) for v in rows[k].tolist())
+        numbers[k] = seen.setdefault(key, k)
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +161,10 @@ def measure_variation(description: Description) -> Variation:
     """Of the first output of a network that is not `unreadable`."""
     net = first_output(description)
     if net.widths[0] > 1:
-        least = Enclosure.equal(creases(net)[0])
+        masses = creases(net)
+        least = Enclosure.equal(float(masses.sum()))
         given = Enclosure.equal(float(path_norm(exact(net), 2)))
-        return Variation(least, given, net.widths[1])
+        return Variation(least, given, int(np.count_nonzero(masses)))
     f = realisation(net)
     least = least_mass(f)
     given = Fraction(path_norm(exact(net)))

@@ -86,9 +86,9 @@ def limit_known(subject: Family | Network) -> Finding:
 def gaussian_weights(subject: Family | Network) -> Finding:
     if isinstance(subject, Family):
         width = subject.scales[-1]
-        net, other = (subject.member(width, np.random.default_rng(k)) for k in (0, 1))
-        if tangent.is_same_draw(net.params, other.params):
+        if not tangent.is_random(subject.member, width):
             return Finding.failed("two draws of a member are the same: its weights are not random")
+        net = subject.member(width, np.random.default_rng(0))
     else:
         net = subject
     p, where = gaussian_p_value(net.params)

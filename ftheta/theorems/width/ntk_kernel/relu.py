@@ -114,7 +114,7 @@ def rescale(
     )
     if len(layers) < 2 or not plain or any(layer.bias.any() for layer in layers):
         return None
-    sizes = [sqrt(float(np.mean(layer.weight**2))) for layer in layers]
+    sizes = [root_mean_square(layer.weight) for layer in layers]
     if min(sizes) == 0:
         return None
 
@@ -123,12 +123,20 @@ def rescale(
             x = jax.nn.relu(size * (W @ x))
         return sizes[-1] * (params[-1] @ x)
 
-    gains = tuple(size**2 * layer.weight.shape[1] / 2 for size, layer in zip(sizes[1:], layers[1:]))
+    gains = tuple(
+        size * size * layer.weight.shape[1] / 2 for size, layer in zip(sizes[1:], layers[1:])
+    )
     return (
         apply,
         [layer.weight / size for layer, size in zip(layers, sizes)],
-        WideLimit(gains, sizes[0] ** 2),
+        WideLimit(gains, sizes[0] * sizes[0]),
     )
+
+
+def root_mean_square(W: np.ndarray) -> float:
+    """Of the entries, none of which need have a square that is a float."""
+    largest = float(np.abs(W).max(initial=0.0))
+    return largest * sqrt(float(np.mean((W / largest) ** 2))) if largest else 0.0
 
 
 def gaussian_p_value(weights: Any) -> tuple[float, str]:
@@ -139,10 +147,11 @@ def gaussian_p_value(weights: Any) -> tuple[float, str]:
     $\mathbb P(\sigma_{\max}>\sqrt r+\sqrt c+s)\le e^{-s^2/2}$. The least p-value is multiplied by the number of tests.
     """
     found = [(1.0, "nothing to test")]
-    for i, array in enumerate(np.asarray(leaf) for leaf in jax.tree.leaves(weights)):
-        size = float(np.sqrt(np.mean(array**2)))
-        if size == 0 or array.size < 32:
+    for i, given in enumerate(np.asarray(leaf) for leaf in jax.tree.leaves(weights)):
+        if given.size < 32 or not given.any():
             continue
+        array = given / np.abs(given).max()  # no square of it overflows, or all of them underflow
+        size = float(np.sqrt(np.mean(array**2)))
         z = np.sort(array.ravel()) / size
         found.append((float(special.erfc(abs(z.mean()) * sqrt(z.size / 2))), f"mean of array {i}"))
         geary = abs(float(np.abs(z).mean()) - sqrt(2 / np.pi)) / sqrt((1 - 3 / np.pi) / z.size)

@@ -110,10 +110,11 @@ def distance_to_limit(description: Description, X: np.ndarray) -> float:
     return float(np.linalg.norm(empirical_ntk(apply, params, X) - ntk) / np.linalg.norm(ntk))
 
 
-def is_same_draw(params: Any, other: Any) -> bool:
-    """Whether all weights of two networks are equal."""
-    pairs = zip(jax.tree.leaves(params), jax.tree.leaves(other))
-    return all(np.array_equal(a, b) for a, b in pairs)
+def is_random(member: Callable[[int, np.random.Generator], Any], width: int) -> bool:
+    """Whether two draws of a network of this width differ in some weight."""
+    one, other = (member(width, np.random.default_rng(seed)).params for seed in (0, 1))
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other))
+    return not all(np.array_equal(a, b) for a, b in pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,8 @@ class Kernels:
     r"""Empirical kernels of random networks of several `widths` on a fan of inputs `X`, beside the limit `ntk`.
 
     `kernels[i]`, of shape `(draws, n, n)`, belongs to `widths[i]`; so do the `drifts[i]` of a few of them in training.
-    The first two inputs are the pair asked for; `features` are the tangent features of one of the narrowest networks.
+    The first two inputs are the pair asked for; `features` are the tangent features of one of the narrowest networks;
+    the widest are `random` if two of them differ.
     """
 
     X: np.ndarray
@@ -176,14 +178,13 @@ def measure_kernels(
 ) -> Kernels:
     """Draw networks and measure their kernels; `member(width, rng)` has `apply`, `params` and `input_shape`."""
     narrow = member(widths[0], rng)
-    other = member(widths[0], rng)
     if not isinstance(limit, WideLimit) or int(np.prod(narrow.input_shape)) < 2:
         raise SubjectError(
             "A family of random networks needs its limit and two inputs or more.",
             got=f"limit {limit}, inputs {narrow.input_shape}",
             remedy="give the Family limit=ftheta.theorems.width.ntk_kernel.relu.WideLimit(gains)",
         )
-    random = not is_same_draw(narrow.params, other.params)
+    random = is_random(member, widths[-1])
     X = fan(angle, int(np.prod(narrow.input_shape)))
     y = np.cos(3 * np.arctan2(X[:, 1], X[:, 0]))
     kernels = []

@@ -52,6 +52,8 @@ def rows_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
         if data.y is None
         else data.y[:ROWS].reshape(len(X), -1)[:, 0].astype(float)
     )
+    largest = np.abs(X).max(1, initial=0.0, keepdims=True)
+    X = np.ldexp(X, -np.frexp(largest)[1])  # rounds nothing, and no norm overflows or vanishes
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     size = np.abs(y).max()
     return X / np.where(norms > 0, norms, 1.0), y / (size if size > 0 else 1.0)
