@@ -20,6 +20,7 @@ from ftheta.lab.thumbnails import in_the_dark, thumbnail
 from ftheta.logic import Axis, Curves, FthetaError, Motion, Series, SubjectError
 from ftheta.report.document import from_json
 from ftheta.report.reproduce import command, snippet
+from ftheta.subjects import Dataset
 
 from ..report.samples import (
     BARS,
@@ -223,6 +224,11 @@ def test_uploaded_files_are_parsed_and_their_place_is_not_told(tmp_path):
     with pytest.raises(SubjectError) as refused:
         subject_of({"path": str(bad), "name": "theirs.npz"})
     assert str(tmp_path) not in str(refused.value) and "theirs.npz" in str(refused.value)
+
+
+def test_data_are_told_with_and_without_labels():
+    assert ("labels", "yes") in facts_of(subject_of({"words": "iris"}))
+    assert ("labels", "none") in facts_of(Dataset("rows", np.zeros((3, 2))))
 
 
 def test_reading_a_file_may_not_take_all_memory(tmp_path, monkeypatch):
