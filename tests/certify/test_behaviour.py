@@ -15,7 +15,7 @@ from ftheta.certify.behaviour.linear_slopes import LinearSlopes
 from ftheta.certify.behaviour.loops import cut_out
 from ftheta.certify.behaviour.properties import read_box
 from ftheta.certify.behaviour.sign_search import SignSearch
-from ftheta.certify.behaviour.slopes import Signs, SlopeRules
+from ftheta.certify.behaviour.slopes import Signs, SlopeRules, exact_slopes
 from ftheta.certify.questions import Box
 from ftheta.logic import UsageError
 from ftheta.relu import ReluNetwork
@@ -462,3 +462,52 @@ def test_slopes_beyond_the_range_of_floats_prove_nothing(size, inputs):
         better = LinearSlopes(net).enclose(np.eye(1), signs, np.arange(2))
     for part in (found, better):
         assert part.low[0, 0] <= -min(size * size, 1e308) and part.high[0, 0] >= 0
+
+
+@pytest.mark.parametrize("inputs", [1, 20])
+def test_slopes_that_underflow_on_the_way_prove_nothing(inputs):
+    """The slope is −10⁻²⁵⁰ + 10⁻²⁵⁵, and the product of the first of these that is taken first is 10⁻³⁴⁰."""
+    first = np.zeros((2, inputs))
+    first[:, 0] = 1e90, 1.0
+    net = ReluNetwork.dense(
+        [first, np.diag([1e-170, 1e-100]), np.array([[-1e-170, 1e-155]])],
+        [np.zeros(2), np.zeros(2), np.zeros(1)],
+    )
+    box = np.ones(inputs), np.full(inputs, 2.0)
+    assert ft.verify(net, ft.Monotone(box, increasing=0), budget=0.3).answer != "unsat"
+
+
+def test_coefficients_that_overflow_before_small_changes_prove_nothing():
+    """The slope is 10¹⁰⁰; taken from the outputs on, its coefficient is 10⁴⁰⁰ before a change of 10⁻³⁰⁰."""
+    W = [np.array([[1e-300]]), np.array([[1e200]]), np.array([[1e200]])]
+    net = ReluNetwork.dense(W, [np.zeros(1)] * 3)
+    signs = [Signs(np.ones(1, bool), np.zeros(1, bool))] * 2
+    with np.errstate(all="ignore"):
+        found = LinearSlopes(net).enclose(np.eye(1), signs, np.arange(1))
+    assert found.low[0, 0] <= 1e100 <= found.high[0, 0]
+
+
+@max_examples(100)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([100, 400, 600]),
+    st.sampled_from([(2, 2, 1), (1, 2, 2, 1), (2, 2, 2, 2, 1)]),
+)
+def test_bounds_of_slopes_hold_at_the_ends_of_the_floats(seed, reach, widths):
+    """Products of weights from 2⁻⁶⁰⁰ to 2⁶⁰⁰ vanish and overflow on the way to slopes of moderate size."""
+    rng = np.random.default_rng(seed)
+    W = [
+        rng.integers(-1, 2, (n, m)) * 2.0 ** rng.uniform(-reach, reach, (n, m))
+        for m, n in pairwise(widths)
+    ]
+    net = ReluNetwork.dense(W, [np.zeros(len(w)) for w in W])
+    is_on = [rng.random(n) < 0.8 for n in widths[1:-1]]
+    signs = [Signs(on, np.zeros(len(on), bool)) for on in is_on]
+    slopes = exact_slopes(exact(net), np.eye(1), signs)[0]
+    with np.errstate(all="ignore"):
+        plain = SlopeRules(net).enclose(np.eye(1), signs)[0]
+        better = LinearSlopes(net).enclose(np.eye(1), signs, np.arange(widths[0]))
+    for part in (plain, better):
+        for low, slope, high in zip(part.low[0].tolist(), slopes, part.high[0].tolist()):
+            assert low < np.inf and (low == -np.inf or Fraction(low) <= slope)
+            assert high > -np.inf and (high == np.inf or slope <= Fraction(high))

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify import semidefinite
-from ftheta.certify.ladder import lipschitz
+from ftheta.certify.ladder import lipschitz, rungs
 from ftheta.certify.ladder import products as products_module
 from ftheta.certify.ladder.chains import Chain, read_chain
-from ftheta.certify.ladder.products import pairwise_product, verify_scales
+from ftheta.certify.ladder.products import absolute_product, pairwise_product, verify_scales
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
 from ftheta.certify.ladder.sectors import (
     System,
@@ -241,6 +241,25 @@ def test_what_stands_for_the_inputs_reaches_all_that_they_reach(seed, wrong):
     assert is_positive_semidefinite(L * L.transpose() - S * S.transpose())
 
 
+# ---- matrices that are not factorised ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("widths", [(5, 2, 1), (2, 5, 1), (1, 2, 5)])
+def test_bounds_of_large_matrices_are_those_of_the_norm_asked_for(norm, widths, monkeypatch):
+    """A row of n ones has the norm n in ∞, a column in 1; its Frobenius norm is the root of that."""
+    monkeypatch.setattr(rungs, "LARGE", 4)
+    weights = [np.ones((n, m)) for m, n in pairwise(widths)]
+    hidden = Dense(weights[0], np.zeros(widths[1]), "relu")
+    net = Description((hidden, Dense(weights[1], np.zeros(widths[2]), "identity")))
+    chain = read_chain(net)
+    assert isinstance(chain, Chain)
+    setting = prepare_setting(chain, chain.global_ranges, norm, is_local=False)
+    steepest = np.linalg.norm(weights[1] @ weights[0], norm)  # where all neurons are on
+    found = [rung.value for rung in climb_ladder(setting, 0.05)]
+    assert found and min(found) >= steepest
+
+
 # ---- weights of every size -------------------------------------------------------------------------------------------
 
 
@@ -251,6 +270,56 @@ def test_weights_near_the_ends_of_the_floats_give_a_bound_and_no_error(norm):
     net = Description((*hidden, Dense(np.array([[1.0, 0.0]]), np.zeros(1), "identity")))
     found = lipschitz(net, norm=norm, budget=0.3)
     assert found.lo <= 1 <= found.hi
+
+
+def steep_behind_underflow() -> tuple[Description, float]:
+    """A product of weights that is rounded to 0, before a square with the slope 2¹⁰¹ where it is."""
+    layers = (
+        Dense(np.array([[1.0], [2.0**-537]]), np.zeros(2), "relu"),
+        Dense(np.array([[0.0, 2.0**-538], [1.0, 0.0]]), np.array([2.0**100, 0.0]), "square"),
+        Dense(np.array([[1.0, 0.0]]), np.zeros(1), "identity"),
+    )
+    return Description(layers), 2.0**-974
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_what_underflows_before_steep_slopes_is_paid_for(norm):
+    net, slope = steep_behind_underflow()
+    found = lipschitz(net, (1.0, 2.0), norm, budget=0.05)
+    assert found.lo <= slope <= found.hi
+
+
+def test_sums_that_underflow_before_steep_slopes_are_no_zeros():
+    weights = [np.full((1, 1), 2.0**-600), np.full((1, 1), 2.0**-500), np.full((1, 1), 2.0**600)]
+    steep = np.array([2.0**-300]), np.array([2.0**500])
+    ranges = (steep, steep)
+    assert absolute_product(weights, ranges)[-1][0] >= 2.0**500
+    weights = [np.full((1, 1), 2.0**-600), np.full((1, 1), 2.0**-600), np.full((1, 1), 2.0**600)]
+    ranges = ((np.zeros(1), np.ones(1)), steep)
+    assert absolute_product(weights, ranges)[-1][0] >= 2.0**-100
+    assert absolute_product([np.zeros((1, 1)), *weights[1:]], ranges)[-1][0] == 0.0
+
+
+def test_what_scaling_loses_before_steep_slopes_is_paid_for():
+    """An entry that is 2⁻¹⁰⁸⁰ of the largest one is 0 in a scaled matrix, and counts by a slope of 2²⁰⁰."""
+    dense = Dense(np.array([[2.0**900, 0.0], [0.0, 2.0**-180]]), np.zeros(2), "square")
+    net = Description((dense, Dense(np.array([[0.0, 1.0]]), np.zeros(1), "identity")))
+    chain = read_chain(net)
+    assert isinstance(chain, Chain)
+    ranges = ((np.zeros(2), np.array([2.0**200, 2.0**200])),)
+    for norm in NORMS:
+        setting = prepare_setting(chain, ranges, norm, is_local=True)
+        assert all(rung.value >= 2.0**20 for rung in climb_ladder(setting, 0.05))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("word", ["tanh", "sigmoid"])
+def test_a_secant_of_which_balls_know_nothing_is_no_witness_and_no_error(word, norm):
+    """At 1000 the activation is flat to thousands of bits."""
+    hidden = Dense(np.ones((1, 1)), np.full(1, 1000.0), word)
+    net = Description((hidden, Dense(np.ones((1, 1)), np.zeros(1), "identity")))
+    found = lipschitz(net, (1.0, 2.0), norm, budget=0.05)
+    assert found.lo == 0.0 and 0 < found.hi < 1e-12
 
 
 def test_a_search_that_finds_no_multipliers_proves_nothing(monkeypatch):

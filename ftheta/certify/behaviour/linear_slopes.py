@@ -6,7 +6,9 @@ through $(l,\min(0,l))$ and $(u,\min(0,u))$, the second below its mirror image. 
 changes of the first step, which are numbers, such lines bound $\partial y/\partial x_i$ over all choices of $D$.
 
 **Rounding.** The offsets of lines hold for the slopes that were computed. Every sum errs by at most $\gamma$ times that
-of the absolute values of its terms, all of which are at most $|W_L|\cdots|W_0|$ over the neurons that are not off.
+of the absolute values of its terms, all of which are at most $|W_L|\cdots|W_0|$ over the neurons that are not off. A
+coefficient errs besides by what its products lose to underflow, which counts as much as the change that it stands
+before is large.
 """
 
 from collections.abc import Sequence
@@ -20,6 +22,7 @@ from .slopes import TINY, Signs, Slopes, U
 
 Array = np.ndarray
 AT_ONCE = 2_000_000  # entries of one array
+LEAST = 2.0**-1022  # more than one product loses to underflow
 
 
 class LinearSlopes:
@@ -58,30 +61,41 @@ class LinearSlopes:
             A = (A * np.where(is_up, slope, mirrored)) @ W
         least, most = _pass_changes(*changes[0], signs[0])
         value += np.where(A > 0, A * least.T, A * most.T).sum(2)
-        error = self._doubt * (np.abs(rows) @ np.abs(self._matrices[-1]) @ sizes) + TINY
+        error = self._doubt * (np.abs(rows) @ np.abs(self._matrices[-1]) @ sizes[-1]) + TINY
+        error = error + self._underflow(sizes)
         low, high = value[: len(rows)] - error, -value[len(rows) :] + error
-        # beyond the range of floats: ∞ − ∞ and 0 · ∞ say nothing
-        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+        # a coefficient beyond the range of floats says nothing, however small the change is that it stands before
+        return (np.where(np.isfinite(low), low, -np.inf), np.where(np.isfinite(high), high, np.inf))
+
+    def _underflow(self, sizes: Sequence[Array]) -> Float[Array, "inputs"]:
+        """What coefficients before changes of these sizes can lose: in the product with the slope of a line, and in
+        those of the sum over the next step."""
+        lost = [
+            2 * (len(W) + 2) * LEAST * size.sum(0) for W, size in zip(self._matrices[1:], sizes)
+        ]
+        return np.sum(lost, axis=0) + TINY
 
     def _go_forth(
         self, signs: Sequence[Signs], inputs: Array
-    ) -> tuple[list[tuple[Array, Array]], Array]:
-        """Intervals around the changes of every hidden step, one column an input; and what the absolute values of the
-        last ones add up to at most, where the neurons are not off."""
+    ) -> tuple[list[tuple[Array, Array]], list[Array]]:
+        """Intervals around the changes of every hidden step, one column an input; and what their absolute values add up
+        to at most, where the neurons are not off."""
         first = self._matrices[0][:, inputs]
         low = high = first
-        sizes = np.abs(first)
+        size = np.abs(first)
+        sizes = []
         changes = []
         for k, known in enumerate(signs):
             if k:
                 W = self._matrices[k]
                 low, high = _pass_changes(low, high, signs[k - 1])
                 up, down = np.maximum(W, 0.0), np.minimum(W, 0.0)
-                sizes = np.abs(W) @ sizes * (1 + self._doubt)
-                error = self._doubt * sizes + TINY
+                size = np.abs(W) @ size * (1 + self._doubt) + TINY
+                error = self._doubt * size + TINY
                 low, high = up @ low + down @ high - error, up @ high + down @ low + error
-            sizes = sizes * (known.on | known.open)[:, None]
+            size = size * (known.on | known.open)[:, None]
             changes.append((low, high))
+            sizes.append(size)
         return changes, sizes
 
 

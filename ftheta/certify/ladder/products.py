@@ -23,6 +23,7 @@ KEPT = 6  # singular values that the search looks at
 POWER = 40.0
 # logarithm of the largest scale: neurons that do not count would be scaled without end
 WIDEST = 60.0
+LEAST = 2.0**-1022  # more than one product loses to underflow
 
 
 def steepest_slopes(ranges: Ranges) -> list[Float[np.ndarray, "_n"]]:
@@ -60,13 +61,15 @@ def absolute_product(
     weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges
 ) -> list[Float[np.ndarray, "_m"]]:
     r"""Bounds of $\sum_k|\partial z_{ij}/\partial x_k|$ for every neuron $j$ of every layer $i$, the outputs last:
-    $|W_i|c_{i-1}|W_{i-1}|\cdots|W_1|1$, rounded up. The largest entry of the last bounds $\|J\|_\infty$."""
+    $|W_i|c_{i-1}|W_{i-1}|\cdots|W_1|1$, rounded up, and 0 where nothing is summed. The largest entry of the last bounds
+    $\|J\|_\infty$."""
     found = []
     v = np.ones(weights[0].shape[1])
     for W, c in zip(weights, [*steepest_slopes(ranges), np.ones(len(weights[-1]))]):
-        v = (np.abs(W) @ v) * (1 + 2 * (W.shape[1] + 6) * U)
-        found.append(np.where(v > 0, np.nextafter(v, inf), v))
-        v = c * found[-1]
+        total = (np.abs(W) @ v) * (1 + 2 * (W.shape[1] + 6) * U) + W.shape[1] * LEAST
+        has_terms = (W != 0) @ (v > 0).astype(np.float64) > 0
+        found.append(np.where(has_terms, np.nextafter(total, inf), 0.0))
+        v = np.where((c > 0) & has_terms, c * found[-1] + LEAST, 0.0)
     return found
 
 

@@ -17,7 +17,7 @@ from ftheta.networks.activations import activation
 from ftheta.shapes import Float
 
 from ..norms import sum_norm
-from ..semidefinite import bound_slope, scale_back, scale_chain, verify_certificate
+from ..semidefinite import LOST, bound_slope, scale_back, scale_chain, verify_certificate
 from .chains import Chain, Ranges
 from .jacobians import corner_bound, interval_bound, linear_bound
 from .products import (
@@ -25,6 +25,7 @@ from .products import (
     pairwise_product,
     product_of_norms,
     rescaled_product,
+    steepest_slopes,
     verify_scales,
 )
 from .result import Rung
@@ -52,7 +53,9 @@ class Setting:
 
     def paid(self, bound: float) -> float:
         """A bound of the scaled chain as one of the network."""
-        value = scale_back(bound, self.exponent) if np.isfinite(bound) else inf
+        value = inf
+        if np.isfinite(bound):
+            value = scale_back(nextafter(bound + LOST * self._steepest, inf), self.exponent)
         if not self.chain.first_error or not np.isfinite(value):
             return value
         spread = 1.0 if self.norm == 2 else max(self.chain.weights[0].shape) ** 0.5
@@ -60,6 +63,14 @@ class Setting:
         steepest = max(float(np.abs(end).max(initial=0.0)) for end in self.chain.global_ranges[0])
         wrong = self.chain.first_error * spread * rest * steepest
         return nextafter(value + wrong * (1 + 1e-12), inf)
+
+    @property
+    def _steepest(self) -> float:
+        """What scaling has lost of an entry counts at most as often as slopes steeper than 1 say."""
+        total = 1.0
+        for c in steepest_slopes(self.ranges):
+            total = nextafter(total * max(1.0, float(c.max(initial=0.0))), inf)
+        return total
 
     @property
     def has_unit_slopes(self) -> bool:
@@ -102,7 +113,9 @@ def climb_ladder(setting: Setting, work: float) -> Iterator[Rung]:
     if len(weights) == 1:
         yield from _affine(setting)
         return
-    if max(max(W.shape) for W in weights) > LARGE:
+    across = inf if setting.norm == 1 else setting.norm
+    is_large = max(max(W.shape) for W in weights) > LARGE
+    if is_large and across == 2:
         yield _rung(
             setting,
             "product of norms",
@@ -110,13 +123,15 @@ def climb_ladder(setting: Setting, work: float) -> Iterator[Rung]:
             lambda: _frobenius_product(weights, ranges),
         )
         return
-    across = inf if setting.norm == 1 else setting.norm
     says = (
         "spectral norms with error terms" if across == 2 else "sums of absolute values, rounded up"
     )
     yield _rung(
         setting, "product of norms", says, lambda: product_of_norms(weights, ranges, across)
     )
+    if is_large:
+        yield _perron_rung(setting)
+        return
     yield from _euclidean(setting, work) if across == 2 else _of_sums(setting, work)
     corners = _rung(
         setting,
@@ -253,14 +268,18 @@ def _of_sectors(setting: Setting, work: float) -> Iterator[Rung]:
     )
 
 
-def _of_sums(setting: Setting, work: float) -> Iterator[Rung]:
-    weights, ranges = setting.weights, setting.ranges
-    yield _rung(
+def _perron_rung(setting: Setting) -> Rung:
+    return _rung(
         setting,
         "product with rescaled neurons",
         "absolute values (Perron), rounded up",
-        lambda: float(absolute_product(weights, ranges)[-1].max()),
+        lambda: float(absolute_product(setting.weights, setting.ranges)[-1].max()),
     )
+
+
+def _of_sums(setting: Setting, work: float) -> Iterator[Rung]:
+    weights, ranges = setting.weights, setting.ranges
+    yield _perron_rung(setting)
     yield _rung(
         setting,
         "interval Jacobian",
@@ -313,8 +332,8 @@ def _sum_program(setting: Setting, systems: Sequence[System], work: float) -> Ru
 
 
 def _frobenius_product(weights: tuple[np.ndarray, ...], ranges: Ranges) -> float:
+    """A bound in the 2-norm alone: a row of n ones has the norm n in ∞, and √n by Frobenius."""
     from ..norms import frobenius_norm
-    from .products import steepest_slopes
 
     total = 1.0
     for W, c in zip(weights, [*steepest_slopes(ranges), np.ones(1)]):

@@ -108,9 +108,11 @@ def slope_between(
         rise = _rise_in_balls(chain, x, y)
         run = [arb(a) - arb(b) for a, b in zip(x.tolist(), y.tolist())]
         found = _length_in_balls(rise, norm) / _length_in_balls(run, norm)
-        return Enclosure.ball(found)
     finally:
         ctx.prec = before
+    # what cancels may be of either sign as far as the balls tell, and then has no root
+    known = Enclosure.ball(found) if found.is_finite() else Enclosure.unknown()
+    return Enclosure(max(known.lo, 0.0), known.hi, known.basis)
 
 
 # ---- rationals -------------------------------------------------------------------------------------------------------
