@@ -19,6 +19,7 @@ from .network import ReluNetwork, Step
 
 U = 2.0**-53
 TINY = 1e-300
+LEAST = 2.0**-1022  # more than a number below it is off by
 
 
 def multiply_up(matrix: Any, x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "m"]:
@@ -60,15 +61,16 @@ def bound_rounding(
 
 def _bound_shift(step: Step, rounded: Step, size: np.ndarray) -> np.ndarray:
     r"""No less than $|\delta A||x|+|\delta b|$ for $|x|\le$ `size`. A float64 number less its float32 one is exact; a
-    row that float64 cannot hold is off by half a unit more."""
-    unit = np.zeros(len(step.offset))
-    unit[list(step.long_rows)] = 2 * U
+    row that float64 cannot hold is off by half a unit more, or by a subnormal number."""
+    is_long = np.zeros(len(step.offset), bool)
+    is_long[list(step.long_rows)] = True
     weights = multiply_up(step.matrix - rounded.matrix, size)
-    is_long = unit > 0
-    weights[is_long] += 2 * U * multiply_up(step.matrix, size)[is_long]
-    return (weights + np.abs(step.offset - rounded.offset) + unit * np.abs(step.offset)) * (
-        1 + 8 * U
-    )
+    offsets = np.abs(step.offset - rounded.offset)
+    if is_long.any():
+        lost = LEAST * (1 + size.sum())
+        more = 2 * U * (multiply_up(step.matrix, size) + np.abs(step.offset)) + lost
+        offsets = offsets + np.where(is_long, more, 0.0)
+    return (weights + offsets) * (1 + 8 * U)
 
 
 def to_precision(net: ReluNetwork, dtype: str) -> ReluNetwork:

@@ -25,7 +25,7 @@ from ftheta.certify.traced_programs import MEANING
 from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.processes import interrupts
 from ftheta.processes.budgets import parse_seconds
-from ftheta.shapes import Float, Int
+from ftheta.shapes import Bool, Float, Int
 
 from .attacking import RadiusAttack
 from .certifying import Certifier
@@ -43,10 +43,11 @@ QUICK = 1.0  # seconds of a turn up to which every thread has a row of its own
 @dataclass(frozen=True, eq=False)
 class Robustness:
     """At each radius of `eps`: the shares `certified` and `attacked` of the rows, between which the robust accuracy of
-    these rows lies; `accuracy` is that without any perturbation.
+    these rows lies; `accuracy` is that of the program without any perturbation.
 
     Of each row, `shown` is the number of radii (from the smallest on) at which its label is certain, `met` the number
-    of those at which no input with another label was met; both are −1 where the row itself has another label.
+    of those at which no input with another label was met; both are −1 where the row itself has another label for
+    certain.
     `finished` tells whether the budget was enough to do all that was planned, `interrupted` whether Ctrl-C ended it.
     """
 
@@ -190,7 +191,8 @@ class _Study:
         self.seconds = seconds
         self.seed = seed
         self.certifier = Certifier(net, problem, threads)
-        self.is_right = problem.margin(problem.x) > 0
+        self.accuracy = float((problem.margin(problem.x) > 0).mean())
+        self.is_right = _find_right(problem)
         self.distance = np.where(self.is_right, inf, 0.0)
         self.all_attacked = True
         self.eps = np.zeros(0)
@@ -358,7 +360,7 @@ class _Study:
             self.eps,
             (self.shown[:, None] > numbers).sum(0) / count,
             (self.met[:, None] > numbers).sum(0) / count,
-            float(self.is_right.mean()),
+            self.accuracy,
             self.shown,
             self.met,
             self.problem.norm,
@@ -366,6 +368,16 @@ class _Study:
             finished,
             interrupted,
         )
+
+
+def _find_right(problem: Problem) -> Bool[np.ndarray, "n"]:
+    """Which rows have their labels: all but those at which another output is at least as large for certain. The program
+    may take a row for wrong whose label it loses by rounding alone."""
+    found = problem.margin(problem.x) > 0
+    for chunk in _in_chunks(np.flatnonzero(~found), AT_ONCE):
+        part = problem.part(chunk)
+        found[chunk] = ~confirm(part, part.x, None, False).flipped
+    return found
 
 
 def _in_chunks(rows: Array, size: int) -> Iterator[Array]:

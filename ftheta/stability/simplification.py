@@ -136,7 +136,7 @@ def simplify(
     )
     start = _find_idle(original, bounds, low, high, shapes)
     attempts = [lambda: _rewrite(start, merging=True), lambda: _rewrite(start, merging=False)]
-    if tolerance > 0:
+    if tolerance > 0 and len(original.steps) > 1:
         attempts.insert(0, lambda: _rewrite(_replace_quiet(start, 0.99 * tolerance), merging=True))
     for attempt in attempts:
         found = attempt()

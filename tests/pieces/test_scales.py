@@ -71,6 +71,13 @@ def test_layers_whose_product_overflows_are_counted_in_rationals():
     assert low.lo == low.hi == 0 and high.hi == np.inf and high.lo > 1e308
 
 
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_squares_of_slopes_may_lie_beyond_the_range_of_floats(size):
+    net = ReluNetwork.dense([[[size, 0.0], [0.0, size]], [[3.0, 4.0]]], [np.zeros(2), [0.0]])
+    found = pieces(net, Box.cube(2)).lipschitz()
+    assert found.lo <= 5 * size <= found.hi <= 5.001 * size
+
+
 def test_cells_of_many_dimensions_are_found_at_every_scale():
     net = ReluNetwork.dense([np.eye(3, 11) * 1e170, np.ones((1, 3))], [np.zeros(3), [0.0]])
     assert count_pieces(net, Box.cube(11, 1e-170)).lo == 8

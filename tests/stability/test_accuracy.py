@@ -54,6 +54,17 @@ def test_every_count_is_what_the_verifier_says(small):
         assert found.shown[k] == found.met[k] == sum(holds)
 
 
+def test_a_row_whose_label_is_lost_by_rounding_alone_is_not_counted_as_wrong():
+    """The margin is relu(x + 2⁶⁰) − 2⁶⁰ = x, and 0 in floats."""
+    hidden = Dense(np.array([[1.0], [0.0]]), np.array([2.0**60, 0.0]), "relu")
+    last = Dense(np.eye(2), np.array([-(2.0**60), 0.0]), "identity")
+    net = ft.Network.described(Description((hidden, last)), "offset")
+    x = np.array([[1.0], [-1.0]])
+    found = ft.robustness(net, (x, [0, 0]), [0.25], budget="5s")
+    assert found.certified[0] <= 0.5 <= found.attacked[0]
+    assert found.met[0] == 1 and found.accuracy == 0
+
+
 def test_without_time_the_curves_are_wide_and_still_true(small):
     net, x, y = small
     found = ft.robustness(net, (x, y), [0.02, 0.08, 0.2], budget=0.001)

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,8 @@ from ftheta.logic.errors import FthetaError, UsageError
 from ftheta.networks import random_mlp
 from ftheta.relu.deviation import multiply_up
 from ftheta.relu.exact import exact
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.matrices import ExactMatrix
+from ftheta.relu.network import ExactNetwork, ExactStep, ReluNetwork
 from tests.thoroughness import max_examples
 
 
@@ -177,6 +179,28 @@ def test_what_float32_cannot_hold_is_refused_without_a_tolerance():
     found = ft.simplify(net, box, precision="float32", tolerance=1e-6)
     moved = abs(exact(net)((Fraction(1),))[0] - exact(found.network)((Fraction(1),))[0])
     assert 0 < moved <= Fraction(found.proof.deviation.hi) <= 2 * moved
+
+
+@pytest.mark.parametrize("slope", [Fraction(0), Fraction(1, 3 * 2**1080)])
+def test_numbers_below_all_floats_are_not_written_without_a_deviation(slope):
+    """The float that stands for a third of 2⁻¹⁰⁸⁰ is 2⁻¹⁰⁷⁴."""
+    offset = Fraction(1, 3 * 2**1080)
+    row = {0: rational_of(slope)} if slope else {}
+    step = ExactStep(ExactMatrix((row,), (1, 1)), (rational_of(offset),), np.zeros(1, bool))
+    net = ExactNetwork((step,)).in_floats()
+    found = ft.simplify(net, ([1.0], [2.0]), precision="float64", tolerance=1e-300)
+    moved = exact(found.network)((Fraction(2),))[0] - (2 * slope + offset)
+    assert 0 < moved <= Fraction(found.proof.deviation.hi)
+
+
+def test_a_tolerance_takes_nothing_from_an_affine_network():
+    net = ReluNetwork.dense([np.array([[2.0]])], [np.ones(1)])
+    found = ft.simplify(net, ([1.0], [2.0]), tolerance=0.1)
+    assert found.proof.is_equality and found.network.widths == (1, 1)
+
+
+def rational_of(x: Fraction) -> fmpq:
+    return fmpq(x.numerator, x.denominator)
 
 
 @pytest.mark.parametrize("tolerance", [-1.0, np.nan, np.inf])

@@ -111,13 +111,19 @@ def _largest_square(square: fmpq_mat, gram: fmpq_mat) -> tuple[Fraction, Fractio
     if square.nrows() == 1:
         s = square[0, 0] / gram[0, 0]
         return Fraction(int(s.p), int(s.q)), Fraction(int(s.p), int(s.q))
-    ratio = np.array(
-        [[float(Fraction(int(x.p), int(x.q))) for x in row] for row in gram.solve(square).table()]
-    )
-    guess = Fraction(max(float(np.linalg.eigvals(ratio).real.max()), 1e-300))
+    ratio, unit = _in_floats(gram.solve(square))
+    guess = unit * Fraction(max(float(np.linalg.eigvals(ratio).real.max()), 1e-300))
     high = _beyond(guess, 1, lambda s: _is_at_least(s, square, gram))
     low = _beyond(guess, -1, lambda s: not _is_at_least(s, square, gram))
     return low, high
+
+
+def _in_floats(matrix: fmpq_mat) -> tuple[np.ndarray, Fraction]:
+    """A matrix that is not 0 in units of a power of two: squares of slopes may lie beyond the range of floats."""
+    rows = [[Fraction(int(x.p), int(x.q)) for x in row] for row in matrix.table()]
+    largest = max(abs(x) for row in rows for x in row)
+    unit = Fraction(2) ** (largest.numerator.bit_length() - largest.denominator.bit_length())
+    return np.array([[float(x / unit) for x in row] for row in rows]), unit
 
 
 def _beyond(guess: Fraction, sign: int, reached: Callable[[Fraction], bool]) -> Fraction:
