@@ -6,6 +6,8 @@ two free cores: questions 1–4, 6 and 8 of the large ones in 60 s, their accura
 finding in 5 s; ACAS Xu in 30 s. Seconds on the wall count other work on the machine; `used` is what the budget counts.
 
 `python -m benchmarks audit`; FTHETA_AUDIT_MODELS names some of them (resnet18.pt2, digits-mlp, acasxu), with commas.
+With FTHETA_AUDIT_SCHEDULE=1 the facts are computed in their order by one process, each with the processor seconds it
+took and those since the start, which other work on the machine does not change.
 """
 
 import os
@@ -13,7 +15,7 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import monotonic
+from time import monotonic, process_time
 
 import ftheta as ft
 from ftheta.logic import AuditFinding, Skipped
@@ -46,6 +48,27 @@ def measure(name: str, model: str, data: str | None) -> None:
     print(f"{'':14s} not finished: {_describe_unfinished(unfinished)}")
 
 
+def show_schedule(name: str, model: str, data: str | None) -> None:
+    """The facts in their order, with processor seconds, by one process; those that do not apply are left out."""
+    from ftheta.auditing import worker
+    from ftheta.auditing.performing import perform
+    from ftheta.auditing.plan import plan_tasks
+    from ftheta.auditing.subjects import Recipe
+
+    begun = process_time()
+    network = Recipe(model, data).network
+    worker._suit_compiler((network,))
+    print(f"{name}: read after {process_time() - begun:.1f} s of the processor")
+    for task in plan_tasks():
+        if not task.is_fact:
+            break
+        before = process_time()
+        found = perform(task, (network,), 0)
+        if not isinstance(found, Skipped):
+            used = process_time() - before
+            print(f"  {process_time() - begun:6.1f} s  + {used:5.1f} s  {task.section}: {task.id}")
+
+
 def _describe_unfinished(parts: Sequence[Skipped]) -> str:
     shown = ", ".join(part.id for part in parts[:8])
     more = f" and {len(parts) - 8} more" if len(parts) > 8 else ""
@@ -67,8 +90,9 @@ def main() -> None:
 
     def run(name: str, model: str, data: str | None) -> None:
         if not wanted or name in wanted:
-            measure(name, model, data)
+            show(name, model, data)
 
+    show = show_schedule if os.environ.get("FTHETA_AUDIT_SCHEDULE") else measure
     run("digits-mlp", "digits-mlp", "digits-test")
     acasxu = sorted(Path(os.environ.get("FTHETA_VNNCOMP", ".")).rglob("*ACASXU*1_1*.onnx*"))
     if acasxu:

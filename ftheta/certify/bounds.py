@@ -23,7 +23,7 @@ from ftheta.shapes import Float
 from .input_regions import Ball as Ball
 from .input_regions import Polytope as Polytope
 from .input_regions import Region, read_region
-from .traced_programs import MEANING, read_input_shape, read_program
+from .traced_programs import MEANING, describe_meaning, read_input_shape, read_program
 
 AT_ONCE = 1 << 22
 """Numbers, of all slots and boxes, that are bounded at a time."""
@@ -108,6 +108,7 @@ def bounds(
         _join([part.lower_form for part in found], 1.0, front, shape),
         _join([part.upper_form for part in found], -1.0, front, shape),
         method,
+        describe_meaning(f),
     )
 
 

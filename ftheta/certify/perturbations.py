@@ -8,7 +8,7 @@ intervals rounded outward; the point lies within the radius and within `clip` ex
 nothing: `ft.verify(net, ft.Robust(x, eps))` decides.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -26,7 +26,7 @@ from .input_regions import read_numbers
 from .margin_descent import METHODS, Method, add_nearest, search_ball, search_nearest
 from .margins import Classifier, Problem
 from .properties import read_rational
-from .traced_programs import MEANING
+from .traced_programs import MEANING, describe_meaning
 
 NORMS = (1, 2, inf)
 FARTHEST = Fraction(10) ** 100  # that is searched: outputs there still are floats
@@ -102,7 +102,8 @@ def attack(
             points = search_ball(problem, ball, method, steps, starts, rng)
             if method == "apgd":
                 points = add_nearest(problem, points, ball, steps, starts, rng)
-        return confirm(problem, points, radius, is_single)
+        found = confirm(problem, points, radius, is_single)
+    return replace(found, meaning=describe_meaning(net))
 
 
 # ---- what is attacked ------------------------------------------------------------------------------------------------

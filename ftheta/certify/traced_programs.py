@@ -17,6 +17,15 @@ _PROGRAMS: WeakKeyDictionary[Any, Program] = WeakKeyDictionary()
 """Of networks, which do not change; a function may read what changes."""
 
 
+def describe_meaning(f: Any) -> str:
+    """Of which function bounds of `f` speak: one that rounds to another type on its way is bounded without that."""
+    casts = getattr(f, "casts", ())
+    if not casts:
+        return MEANING
+    more = f" and {len(casts) - 1} more" if len(casts) > 1 else ""
+    return f"{MEANING}, without its rounding to another type at {casts[0]}{more}"
+
+
 def read_input_shape(f: Any) -> tuple[int, ...] | None:
     """The shape of one input, where the network knows it."""
     if isinstance(f, str):

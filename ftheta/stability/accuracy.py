@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ftheta.certify.margins import Problem
 from ftheta.certify.perturbations import attack, confirm, read_problem
-from ftheta.certify.traced_programs import MEANING
+from ftheta.certify.traced_programs import MEANING, describe_meaning
 from ftheta.logic.chart import Axis, Curves, Series
 from ftheta.processes import interrupts
 from ftheta.processes.budgets import parse_seconds
@@ -367,6 +367,7 @@ class _Study:
             self.spent,
             finished,
             interrupted,
+            describe_meaning(self.net),
         )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from ftheta.certify.distances import distance_between
 from ftheta.certify.perturbations import attack, read_problem
-from ftheta.certify.traced_programs import MEANING
+from ftheta.certify.traced_programs import MEANING, describe_meaning
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError, suggest
 from ftheta.processes.budgets import parse_seconds
@@ -165,7 +165,8 @@ def certified_radius(
         bracket.x[of],
         norm,
         tolerance,
-        interrupted=bracket.interrupted,
+        describe_meaning(net),
+        bracket.interrupted,
     )
 
 

@@ -89,6 +89,14 @@ def test_facts_about_parameters_and_rows_are_found(id, net):
     assert isinstance(perform(TASKS[id], [net], 0), Part)
 
 
+def test_a_network_on_tokens_is_held_against_the_majority_class_alone(net):
+    found = perform(TASKS["baselines"], (net,), 0)
+    assert isinstance(found, Part)
+    names = [fact.name for fact in found.facts]
+    assert [name for name in names if name.startswith("accuracy")] == ["accuracy, majority class"]
+    assert "corrected" not in found.facts[-1].note
+
+
 @pytest.mark.parametrize("id", ["gradients-by-layer", "active-units", "tangent-spectrum"])
 def test_without_data_no_ids_are_invented(id):
     found = perform(TASKS[id], [network(READINGS["cast"])], 0)

@@ -18,6 +18,26 @@ RELAXED = ("interval", "crown", "alpha-crown")
 DUAL = {1: inf, 2: 2, inf: 1}
 
 
+def test_a_radius_says_of_which_function_it_is_shown():
+    import torch
+
+    class Narrow(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.tanh(x.to(torch.float16)).to(torch.float32)
+
+    x = np.array([[0.5, -0.5]])
+    narrow, plain = (ft.load(module, example=(1, 2)) for module in (Narrow(), torch.nn.Tanh()))
+    asked = {"methods": ("interval",), "budget": 1}
+    assert (
+        "without its rounding to another type at" in ft.certified_radius(narrow, x, **asked).meaning
+    )
+    assert "without its rounding" in ft.attack(narrow, x).meaning
+    assert (
+        ft.certified_radius(plain, x, **asked).meaning
+        == "the real function with the stored weights"
+    )
+
+
 def linear(w, b: float) -> ft.Network:
     weight = np.stack([np.asarray(w, float), np.zeros(len(w))])
     return ft.Network.described(Description((Dense(weight, np.array([b, 0.0])),)), "linear")

@@ -29,7 +29,8 @@ ONE_SCALE = 300.0  # between the widest and the narrowest column
 
 
 def baselines(net: Network, rng: np.random.Generator) -> Part:
-    """Majority class (or mean), a linear model and the nearest neighbour, with exact tests that they are as good."""
+    """Majority class (or mean), a linear model and the nearest neighbour, with exact tests that they are as good. Of
+    rows of token ids the majority class alone."""
     if evaluate_data(net, rng).classes is None:
         return _regression_baselines(net, rng)
     found, classes = evaluate_classes(net, rng)
@@ -37,7 +38,7 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
         raise SubjectError(
             "This needs at least ten labelled rows.", got=f"{len(classes)}", remedy="give more rows"
         )
-    _refuse_tokens(net)
+    are_tokens = takes_tokens(net)  # which have no distances
     x = flatten(found.x)
     reference = _reference(net, rng)
     source = "rows of training" if reference is not None else "other rows of the data"
@@ -47,9 +48,10 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
     reference = Labelled(_on_one_scale(reference.x, reference.x), reference.y)
     right = found.guesses[tested] == rows.y
     tried = {"majority class": np.full(len(rows.y), np.bincount(reference.y).argmax())}
-    if x.shape[1] <= MOST_COLUMNS:
+    if x.shape[1] <= MOST_COLUMNS and not are_tokens:
         tried["linear model"] = predict_linearly(rows, found.outputs.shape[1], reference)
-    tried["nearest neighbour"] = nearest_labels(rows, 1, reference)[:, 0]
+    if not are_tokens:
+        tried["nearest neighbour"] = nearest_labels(rows, 1, reference)[:, 0]
     told = f"{len(tested):,} rows, fitted to {len(reference.y):,} {source}"
     facts = [
         Fact(
@@ -63,7 +65,8 @@ def baselines(net: Network, rng: np.random.Generator) -> Part:
     best = max(tried, key=lambda name: (tried[name] == rows.y).sum())
     rival = tried[best] == rows.y
     p = min(1.0, len(tried) * mcnemar(right, rival))  # the best of so many was chosen by these rows
-    by = f"McNemar's exact test, corrected for {len(tried)} baselines; {ASSUMED}"
+    corrected = f", corrected for {len(tried)} baselines" * (len(tried) > 1)
+    by = f"McNemar's exact test{corrected}; {ASSUMED}"
     facts.append(
         Fact(f"p-value, network against {best}", Enclosure.measured(p, samples=len(rows.y)), by)
     )

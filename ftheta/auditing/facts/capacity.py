@@ -113,6 +113,8 @@ def effective_rank(net: Network, rng: np.random.Generator) -> Part:
     units = layers[lowest].shape[1]
     says = f"The {units:,} activations of layer {names[lowest]} have effective rank {ranks[lowest]:.2g}."
     means = f"{needed:.2g} would be needed for outputs that vary freely."
+    if not needed > 0:  # the rows are all the same
+        return Part((fact,), (here, *table), _picture(names, layers, ranks))
     findings = judge("rank-collapse", value, says, judged_by=ranks[lowest] / needed, means=means)
     return Part((fact,), (here, *table), _picture(names, layers, ranks), findings)
 

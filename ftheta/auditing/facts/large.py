@@ -1,11 +1,13 @@
 """Large networks: one gradient, compiled once and in float32, serves every fact that needs one.
 
 Of a network with a billion multiplications per input a compilation takes seconds and a row a tenth of one, so that
-what small networks are asked row by row and in float64 is asked here of a few rows, once.
+what small networks are asked row by row and in float64 is asked here of a few rows, once. These programs run a few
+times and are compiled in a hurry: of a 12-layer BERT in 4 s instead of 15 s, for a run that takes an eighth longer.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ftheta.graph.hurry import quick_compiler_options
 from ftheta.logic import SubjectError
 from ftheta.spectra.objective import Objective, natural_objective
 from ftheta.spectra.operators import Operator
@@ -63,7 +66,7 @@ def large_hessian(net: Network) -> tuple[Operator, int]:
     with jax.enable_x64(False):
         params, unravel = ravel_pytree(jax.tree.map(_narrow, net.params))
 
-        @jax.jit
+        @partial(jax.jit, compiler_options=dict(quick_compiler_options()))
         def product(theta: Any, v: Any) -> Any:
             slope = jax.grad(lambda theta: loss(unravel(theta), x))
             return jax.jvp(slope, (theta,), (v,))[1]
@@ -82,7 +85,10 @@ def _differentiate(net: Network) -> Gradients:
     loss = _mean_loss(net, objective)
     has_slope = not takes_tokens(net)
     with jax.enable_x64(False):
-        slope = jax.jit(jax.value_and_grad(loss, argnums=(0, 1) if has_slope else (0,)))
+        slope = jax.jit(
+            jax.value_and_grad(loss, argnums=(0, 1) if has_slope else (0,)),
+            compiler_options=dict(quick_compiler_options()),
+        )
         value, found = slope(jax.tree.map(_narrow, net.params), _narrow(examples.x))
     by_parameters = jax.tree.map(np.asarray, found[0])
     by_inputs = np.asarray(found[1], np.float64) if has_slope else None

@@ -16,6 +16,7 @@ from ftheta.logic.enclosure import Enclosure
 from ftheta.shapes import Float, Real
 
 from ..lipschitz import inputs_near, steepest_secant
+from ..traced_programs import describe_meaning
 from .domains import Domain
 from .graphs import Unbounded, bound_by_intervals, bound_by_nodes, trace_network
 from .result import LipschitzConstant, Rung
@@ -63,7 +64,10 @@ def bound_network(
             continue
         ladder.append(Rung(method, "upper", found, process_time() - start, says, {}, compute))  # type: ignore[arg-type]
     name = getattr(net, "name", getattr(net, "__name__", "function"))
-    return LipschitzConstant(name, norm, domain.says, tuple(ladder), witness, tuple(remarks))
+    meaning = describe_meaning(net)
+    return LipschitzConstant(
+        name, norm, domain.says, tuple(ladder), witness, tuple(remarks), meaning
+    )
 
 
 def _say(method: str, found: Unbounded, domain: Domain) -> str:
