@@ -1,5 +1,6 @@
 """The lab in a lecture hall, on a phone, and for those who do not see it: lessons, search, projector, small windows."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_a_symbol_says_what_it_means_to_pointer_and_keyboard_and_parts_have_thei
     expect(tab.page.locator(".part-verdicts li").first).to_contain_text("(a) ✓")
     expect(tab.page.locator(".caption .of-part")).to_have_text("(a)")
     assert_accessible(tab)
+
+
+def test_many_claims_of_one_part_leave_room_for_what_was_found(tab: Tab) -> None:
+    tab.go("gradient-product-bound")  # ten claims check its part (a)
+    expect(tab.page.locator(".part-verdicts li")).to_have_text([re.compile(r"^\(a\) ✓.*")])
+    expect(tab.page.locator(".part-verdicts li")).to_have_attribute("title", re.compile("\n"))
+    bar = tab.page.locator(".verdict").bounding_box()
+    assert bar and bar["height"] < 120
 
 
 def test_the_projector_can_hide_statement_and_controls_and_what_is_broken_on_purpose_has_a_chart(

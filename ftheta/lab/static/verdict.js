@@ -54,16 +54,17 @@ export class VerdictBar {
     speak(`${verdict.word}. ${this.summary.textContent}`);
   }
 
-  /** What each claim earned, beside the letter of the part that it checks. */
+  /** What claims earned, beside the letter of the part that they check: one mark for all that earned the same. */
   showParts(claims) {
     this.parts.hidden = !claims.length;
-    const item = (claim) => {
-      const pill = el("span", { class: `pill ${claim.family}`, text: `${claim.part} ${claim.sign}` });
-      const said = el("span", { class: "hidden-visually" }, ` ${claim.word}: `, withHtml("span", claim.what_html));
-      const title = `${claim.word}: ${withHtml("span", claim.what_html).textContent}`;
-      return el("li", { title }, pill, said);
+    const alike = Map.groupBy(claims, (claim) => `${claim.part} ${claim.sign}`);
+    const item = ([text, group]) => {
+      const pill = el("span", { class: `pill ${group[0].family}`, text });
+      const said = group.map((claim) => el("span", {}, ` ${claim.word}: `, withHtml("span", claim.what_html)));
+      const title = said.map((node) => node.textContent.trim()).join("\n");
+      return el("li", { title }, pill, el("span", { class: "hidden-visually" }, ...said));
     };
-    this.parts.replaceChildren(...claims.map(item));
+    this.parts.replaceChildren(...[...alike].map(item));
   }
 
   /** The computation did not give a result. */
