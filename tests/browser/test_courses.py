@@ -26,6 +26,17 @@ def test_a_course_leads_from_page_to_page_and_remembers_what_was_seen(tab: Tab) 
     expect(tab.page.locator(".side > .chapter").first).to_be_visible()
 
 
+def test_the_way_back_and_the_way_on_stand_side_by_side(tab: Tab) -> None:
+    tab.open("#/courses/peyre")
+    tab.go("neural-ode-limit")  # of a section with a long title
+    back, on = (tab.page.locator(f".course-strip [rel={way}]") for way in ("prev", "next"))
+    for width in (1440, 800, 390):
+        tab.page.set_viewport_size({"width": width, "height": 860})
+        places = [way.bounding_box() for way in (back, on)]
+        assert places[0] and places[1] and places[0]["y"] == places[1]["y"]
+        assert places[1]["x"] + places[1]["width"] <= width
+
+
 def test_the_answer_of_an_exercise_is_folded_and_runs(tab: Tab) -> None:
     tab.open("#/courses/gribonval")
     section = tab.page.locator(".course-section").nth(9)

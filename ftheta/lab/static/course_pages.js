@@ -123,9 +123,7 @@ export class Strip {
       { class: "where" },
       el("a", { href: courseHash(course.name), text: course.title }),
       el("span", { class: "faint", text: ` › ${number}. ${section.title} · ${t("page {k} of {n}", { k: at + 1, n: places.length })}` }),
-      el("span", { class: "grow" }),
-      step(-1, t("← Previous")),
-      step(1, t("Next →")),
+      el("span", { class: "steps" }, step(-1, t("← Previous")), step(1, t("Next →"))),
     );
     const quote = page.quote || (at && places[at - 1].section === section ? "" : section.quote);
     this.node.replaceChildren(
