@@ -96,7 +96,10 @@ class Bars(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Heatmap(Frozen):
-    """`values[i][j]` at row i (from the bottom) and column j of the rectangle `extent` = (x0, x1, y0, y1)."""
+    """`values[i][j]` at row i (from the bottom) and column j of the rectangle `extent` = (x0, x1, y0, y1).
+
+    One that is `grey` is a picture: from black to white, with square pixels, without axes and without a bar of colours.
+    """
 
     title: str
     x: Axis
@@ -104,6 +107,7 @@ class Heatmap(Frozen):
     values: Rows
     extent: tuple[float, float, float, float]
     label: str = ""
+    grey: bool = False
     kind: Literal["heatmap"] = "heatmap"
 
 

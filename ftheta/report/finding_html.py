@@ -7,7 +7,7 @@ from ftheta.logic import AuditFinding, Met, Requirement, Severity
 
 from .answers import FAMILIES, KeyFigure, Status
 from .numbers import typeset
-from .page import numerals, prose, table, text
+from .page import join_signs, numerals, prose, table, text
 
 
 def status_html(whole: Status, counts: str) -> str:
@@ -46,7 +46,7 @@ def requirements_html(requirements: Sequence[Requirement]) -> str:
         )
         for r in requirements
     ]
-    return table(("Threshold", "", "Found"), rows, left=3) if rows else ""
+    return table(("Threshold", "", "Found"), rows, kind="thresholds", left=3) if rows else ""
 
 
 def reasons_html(findings: Sequence[AuditFinding]) -> str:
@@ -74,7 +74,7 @@ def _finding(finding: AuditFinding, sections: set[str]) -> str:
 
 
 def _sentence(finding: AuditFinding) -> str:
-    return prose(typeset(finding.says))
+    return prose(join_signs(typeset(finding.says)))
 
 
 def severity_pill(severity: Severity) -> str:

@@ -100,7 +100,12 @@ def pill(here: Look, extra: str = "") -> str:
 
 def numerals(text: str) -> str:
     """Numbers with raised exponents; a sign is not parted from what it belongs to."""
-    return escape(_JOINT.sub("\u00a0", typeset(text)))
+    return escape(join_signs(typeset(text)))
+
+
+def join_signs(text: str) -> str:
+    """No line ends between a sign, or a number, and what belongs to it."""
+    return _JOINT.sub("\u00a0", text)
 
 
 def table(

@@ -185,3 +185,11 @@ def test_a_network_that_does_not_run_in_float32_is_evaluated_in_float64(net, mon
     monkeypatch.setattr(evaluation, "NARROW", 0)
     monkeypatch.setattr(evaluation, "outputs_in_float32", refuse)
     assert evaluation.evaluate_data(net, np.random.default_rng(0)).precision == "float64"
+
+
+def test_gradients_of_convolutions_are_not_compiled_in_a_hurry(net):
+    """Those of windows take minutes then, where a thorough compiler takes seconds."""
+    kernel = np.ones((1, 1, 2, 2))
+    slide = lambda p, x: jax.lax.conv_general_dilated(x[None], p, (1, 1), "VALID").ravel()
+    assert large._compiler_options(Network("slides", slide, kernel, (1, 3, 3))) is None
+    assert large._compiler_options(net)

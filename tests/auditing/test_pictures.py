@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ftheta.auditing.facts.pictures import draw_rows
+from ftheta.report.vega import vega
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 8, 8), (1, 4, 12)])
@@ -36,3 +37,16 @@ def test_the_second_line_is_below_the_first():
     assert [v for v, before in zip(column, [0.0, *column]) if v != before] == [2.0, 3.0] * (
         len(column) // 16
     )
+
+
+def test_images_are_drawn_in_grey_without_axes():
+    bright = np.zeros((1, 1, 8, 8))
+    bright[0, 0, 3, 3] = 1.0
+    (chart,) = draw_rows("rows", (1, 8, 8), (bright,))
+    spec = vega(chart, title=False)
+    (image,) = spec["marks"]
+    place = image["encode"]["enter"]
+    assert "axes" not in spec and image["type"] == "image"
+    assert place["width"]["value"] == pytest.approx(place["height"]["value"])  # 10 × 10 pixels
+    assert place["width"]["value"] <= spec["width"] and place["height"]["value"] <= spec["height"]
+    assert np.asarray(chart.values).argmax() == 10 * (10 - 1 - 4) + 4

@@ -2,7 +2,7 @@
 
 Of a network with a billion multiplications per input a compilation takes seconds and a row a tenth of one, so that
 what small networks are asked row by row and in float64 is asked here of a few rows, once. These programs run a few
-times and are compiled in a hurry: of a 12-layer BERT in 4 s instead of 15 s, for a run that takes an eighth longer.
+times and are compiled in a hurry where they can: of a 12-layer BERT in 4 s instead of 15 s, and run an eighth longer.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from ftheta.graph import GraphError, trace
 from ftheta.graph.hurry import quick_compiler_options
 from ftheta.logic import SubjectError
 from ftheta.spectra.objective import Objective, natural_objective
@@ -66,7 +67,7 @@ def large_hessian(net: Network) -> tuple[Operator, int]:
     with jax.enable_x64(False):
         params, unravel = ravel_pytree(jax.tree.map(_narrow, net.params))
 
-        @partial(jax.jit, compiler_options=dict(quick_compiler_options()))
+        @partial(jax.jit, compiler_options=_compiler_options(net))
         def product(theta: Any, v: Any) -> Any:
             slope = jax.grad(lambda theta: loss(unravel(theta), x))
             return jax.jvp(slope, (theta,), (v,))[1]
@@ -87,7 +88,7 @@ def _differentiate(net: Network) -> Gradients:
     with jax.enable_x64(False):
         slope = jax.jit(
             jax.value_and_grad(loss, argnums=(0, 1) if has_slope else (0,)),
-            compiler_options=dict(quick_compiler_options()),
+            compiler_options=_compiler_options(net),
         )
         value, found = slope(jax.tree.map(_narrow, net.params), _narrow(examples.x))
     by_parameters = jax.tree.map(np.asarray, found[0])
@@ -96,6 +97,17 @@ def _differentiate(net: Network) -> Gradients:
     return Gradients(
         examples.x, labels[: len(examples)], float(value), by_parameters, by_inputs, told
     )
+
+
+def _compiler_options(net: Network) -> dict[str, int | bool] | None:
+    """In a hurry, but where there are convolutions: loops over the windows of their gradients, which are compiled here
+    and in no library, would run for minutes."""
+    try:
+        nodes = trace(net.apply, net.params, net.example).nodes
+    except GraphError:
+        return None
+    convolves = any(node.primitive.startswith("conv") for node in nodes)
+    return None if convolves else dict(quick_compiler_options())
 
 
 def _objective(net: Network, rows: int) -> Objective:

@@ -29,7 +29,8 @@ def draw_rows(
     low = float(np.nanmin(tiles))
     whole = _make_square(_join_tiles(np.nan_to_num(tiles, nan=low), low), low)
     height, width = whole.shape
-    return (Heatmap(title, Axis(), Axis(), whole[::-1], (0.0, float(width), 0.0, float(height))),)
+    extent = (0.0, float(width), 0.0, float(height))
+    return (Heatmap(title, Axis(), Axis(), whole[::-1], extent, grey=True),)
 
 
 def _join_tiles(tiles: np.ndarray, blank: float) -> np.ndarray:

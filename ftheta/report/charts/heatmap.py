@@ -4,12 +4,13 @@ from ftheta.logic.chart import Heatmap
 
 from ..numbers import number, typeset
 from .colourbar import bar_marks, beside, border, colour_ends, value_scale
-from .frame import TICK, Canvas, Frame, Spec, empty, mark, specification, text
+from .frame import TICK, Canvas, Frame, Spec, bare, empty, heading, mark, specification, text
 from .measure import text_width
 from .png import LEVELS, level, picture
 from .scales import make_scale
 
 _MOST_NUMBERS = 150
+_ABOVE = 40.0  # pixels for the title of a picture
 
 
 def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
@@ -22,6 +23,8 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
     if not columns or x is None or y is None or values is None:
         return empty(chart.title, canvas, "no finite values to draw")
     ends = colour_ends(values)
+    if chart.grey:
+        return _photograph(chart, canvas, (min(flat), max(flat)))
     rows = [
         bytes(level(v, *ends) for v in row).ljust(columns, b"\xff")
         for row in reversed(chart.values)
@@ -36,6 +39,23 @@ def heatmap(chart: Heatmap, canvas: Canvas) -> Spec:
         *bar_marks(frame, chart.label, values),
     ]
     return specification(frame, chart.title, marks, grid=False)
+
+
+def _photograph(chart: Heatmap, canvas: Canvas, ends: tuple[float, float]) -> Spec:
+    """The values from black to white in square pixels, in the middle of the canvas."""
+    columns = max(len(row) for row in chart.values)
+    lines = [bytes(level(v, *ends) for v in row).ljust(columns, b"\xff") for row in chart.values]
+    greys = [(round(255 * i / (LEVELS - 1)),) * 3 for i in range(LEVELS)]
+    above = _ABOVE if heading(chart.title, canvas) else 0.0
+    side = min(canvas.width / columns, (canvas.height - above) / len(lines))
+    place = {
+        "x": (canvas.width - side * columns) / 2,
+        "y": above,
+        "width": side * columns,
+        "height": side * len(lines),
+    }
+    image = {"url": picture(lines[::-1], greys), **place, "aspect": False}
+    return bare(chart.title, canvas, [mark("image", {**image, "smooth": {"value": False}})])
 
 
 def _numbers(chart: Heatmap, frame: Frame, ends: tuple[float, float]) -> list[Spec]:
