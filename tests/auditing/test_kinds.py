@@ -143,6 +143,48 @@ def test_jacobians_of_the_state_are_those_of_tanh_and_the_certificate_is_the_nor
     )
 
 
+@pytest.mark.parametrize("gates", ["gru", "lstm"])
+def test_the_step_of_a_gated_state_is_bounded_on_the_box_of_the_states_met(gates):
+    """No Jacobian at two states in the box, nor a secant between them, is steeper."""
+    rng = np.random.default_rng(4)
+    U, V, W = 0.6 * rng.normal(size=(3, 2, 2))
+
+    def gru(h: Any, x: Any) -> Any:
+        z = jax.nn.sigmoid(U @ h + x)
+        return z * h + (1 - z) * jnp.tanh(W @ h + x)
+
+    def lstm(state: Any, x: Any) -> Any:
+        h, c = state
+        c = jax.nn.sigmoid(U @ h + x) * c + jax.nn.sigmoid(V @ h) * jnp.tanh(W @ h + x)
+        return jnp.tanh(c) * jax.nn.sigmoid(V @ h - x), c
+
+    cell, zero = {"gru": (gru, np.zeros(2)), "lstm": (lstm, (np.zeros(2), np.zeros(2)))}[gates]
+
+    def apply(x: Any) -> Any:
+        last = jax.lax.scan(lambda h, row: (cell(h, row), 0.0), zero, x)[0]
+        return last if gates == "gru" else last[0]
+
+    net = network(apply, (5, 2), rows=6)
+    found = part("recurrent-state", net)
+    assert "none" in value(found, "stability certificate for every state")
+    bound = value(found, "Lipschitz constant of a step in the box of the states met").hi
+    states = []
+    for x in net.data.x:
+        h = zero
+        for row in x:
+            h = cell(h, row)
+            states.append(np.concatenate([np.ravel(part) for part in jax.tree.leaves(h)]))
+    low, high = np.min(states, 0), np.max(states, 0)
+    flat = lambda s: s if gates == "gru" else (s[:2], s[2:])
+    step = lambda s, x: jnp.concatenate([jnp.ravel(p) for p in jax.tree.leaves(cell(flat(s), x))])
+    slopes = jax.jit(jax.vmap(jax.jacfwd(step), (0, None)))
+    inside = rng.uniform(low, high, (200, len(low)))
+    steepest = max(
+        np.linalg.norm(slopes(inside, row), 2, (1, 2)).max() for row in net.data.x[0][2:]
+    )
+    assert 0.3 * bound < steepest <= bound
+
+
 def test_a_linear_state_that_doubles_is_unstable():
     def apply(x: Any) -> Any:
         return jax.lax.scan(lambda h, row: (2.0 * h + row,) * 2, jnp.zeros(2), x)[0]

@@ -5,6 +5,7 @@ from math import inf, log
 import jax
 import numpy as np
 
+from ftheta.certify.ladder.graphs import Unbounded, bound_by_intervals
 from ftheta.certify.steepness import steepness
 from ftheta.graph import Graph, GraphError, trace, values
 from ftheta.graph.compiling import call_compiled
@@ -19,6 +20,7 @@ from .inputs import affordable, name_other_kind, some_rows
 
 ROWS = 8
 MOST_STATE = 512  # numbers of a state whose Jacobians are computed
+BOXED = 8  # steps whose Jacobians are enclosed
 FORGOTTEN = 0.05  # of a change of the state
 
 
@@ -65,7 +67,7 @@ def recurrent_state(net: Network, rng: np.random.Generator) -> Part:
             "growth",
         ),
         Fact("memory length", *_memory(kept, rate), "memory"),
-        *_certificate(net, graph, loop, x[0]),
+        *_certificates(net, graph, loop, x),
     ]
     findings = _judge_memory(rate, kept, len(loop.steps), n)
     return Part(tuple(facts), charts=(_picture(kept, radii),), findings=findings)
@@ -122,14 +124,58 @@ def _memory(kept: np.ndarray, rate: float) -> tuple[str, str]:
     )
 
 
+def _certificates(net: Network, graph: Graph, loop: Recurrence, x: np.ndarray) -> list[Fact]:
+    """Of every state where that can be bounded, else, as for the gates of a GRU or LSTM, of those in the box of the
+    states met: there is no bound for all, as a gate times the state grows with it."""
+    found = _certificate(net, graph, loop, x[0])
+    return (
+        found if isinstance(found[0].value, Enclosure) else [*found, *_in_box(net, graph, loop, x)]
+    )
+
+
+def _in_box(net: Network, graph: Graph, loop: Recurrence, x: np.ndarray) -> list[Fact]:
+    """A bound of the last steps at the inputs of one row, for all states in the box of those that the rows met."""
+    seen = [values(graph, net.params, row) for row in x]
+    met = np.stack(
+        [
+            np.asarray(join_state([known[slot] for slot in state]), np.float64)
+            for known in seen
+            for state in loop.states
+        ]
+    )
+    box = met.min(0), met.max(0)
+    known = {slot.id: seen[0][slot] for slot in graph.slots}
+    steps = list(loop.transitions)[-BOXED:]
+    worst = 0.0
+    for t in steps:
+        cell = loop.cell(t, known)
+        shape = jax.ShapeDtypeStruct((loop.size,), np.float64)
+        bound = bound_by_intervals(cell, trace(cell, shape, fold_rounded=False), box, 2.0)
+        if isinstance(bound, Unbounded):
+            return [
+                Fact("stability certificate in the box of the states met", f"none: {bound.why}")
+            ]
+        worst = max(worst, bound)
+    told = (
+        f"for every two states in the box of those met on {len(x)} rows, at the inputs of the last {len(steps)} steps "
+        "of one row as float64 computes them; below 1 they approach each other as long as they stay in it"
+    )
+    value = Enclosure.between(0.0, worst, Basis.FLOAT)
+    return [
+        Fact(
+            "Lipschitz constant of a step in the box of the states met",
+            value,
+            told,
+            "contraction_in_box",
+        )
+    ]
+
+
 def _certificate(net: Network, graph: Graph, loop: Recurrence, row: np.ndarray) -> list[Fact]:
     """A bound of Lip(h ↦ f(h, x_t)) for every state, at the inputs of one row, where every operation has a rule."""
     if any(len(state) != 1 for state in loop.states):
         return [
-            Fact(
-                "stability certificate",
-                "none: the state has several parts, whose products have no bound",
-            )
+            Fact("stability certificate for every state", "none: products of parts of the state")
         ]
     seen = values(graph, net.params, row)
     known = {slot.id: np.asarray(seen[slot]) for slot in graph.slots}
@@ -141,9 +187,10 @@ def _certificate(net: Network, graph: Graph, loop: Recurrence, row: np.ndarray) 
         try:
             worst = max(worst, steepness(loop.steps[t], start, end, still).hi)
         except GraphError as error:
-            return [Fact("stability certificate", f"none: {str(error).splitlines()[0]}")]
+            why = str(error).splitlines()[0]
+            return [Fact("stability certificate for every state", f"none: {why}")]
     if worst == inf:
-        return [Fact("stability certificate", "none: no finite bound")]
+        return [Fact("stability certificate for every state", "none: no finite bound")]
     told = "for every state, at the inputs of one row as float64 computes them; below 1 every two states meet"
     bound = Enclosure.between(0.0, worst, Basis.FLOAT)
     return [Fact("Lipschitz constant of a step in the state", bound, told, "contraction")]

@@ -45,7 +45,7 @@ def _photograph(chart: Heatmap, canvas: Canvas, ends: tuple[float, float]) -> Sp
     """The values from black to white in square pixels, in the middle of the canvas."""
     columns = max(len(row) for row in chart.values)
     lines = [bytes(level(v, *ends) for v in row).ljust(columns, b"\xff") for row in chart.values]
-    greys = [(round(255 * i / (LEVELS - 1)),) * 3 for i in range(LEVELS)]
+    greys = [(g, g, g) for g in (round(255 * i / (LEVELS - 1)) for i in range(LEVELS))]
     above = _ABOVE if heading(chart.title, canvas) else 0.0
     side = min(canvas.width / columns, (canvas.height - above) / len(lines))
     place = {
