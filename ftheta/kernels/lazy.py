@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ftheta.kernels.empirical.program import program_of
+from ftheta.networks.shared_program import program_of
 from ftheta.shapes import Float, Real
 
 

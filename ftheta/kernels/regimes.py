@@ -10,9 +10,9 @@ import numpy as np
 
 from ftheta.estimates import fit_rate
 from ftheta.kernels.empirical.kernel import empirical
-from ftheta.kernels.empirical.program import program_of
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import UsageError
+from ftheta.networks.shared_program import program_of
 from ftheta.shapes import Float
 
 from .lazy import lazy_training, train

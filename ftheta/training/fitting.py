@@ -1,5 +1,6 @@
 r"""`fit`, the training loop: $\theta_{k+1}=\theta_k+u_k$ for $k=0,\dots,K-1$, with $u_k$ from the optimiser."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,9 +95,13 @@ def fit(
         worst = (
             None if robust is None else _robust(robust).losses(net, model.apply, chosen, examples.y)
         )
-        problem = Problem(
-            model.apply, chosen.of, transformation, norms=stop.gradient is not None, robust=worst
-        )
+        norms = stop.gradient is not None
+        if model.program is not None and worst is None and _are_named(loss, optimiser, step):
+            problem = _shared_problem(
+                model.program, chosen.of, optimiser, step, model.parameters, norms
+            )
+        else:
+            problem = Problem(model.apply, chosen.of, transformation, norms=norms, robust=worst)
         machine = Machine(model, problem, examples, batches, _whole(seed, "seed", 0))
         others = (
             None
@@ -124,6 +129,19 @@ def fit(
             told=f"{chosen.name} loss, {'' if robust is None else robust.told + ', '}{told}",
         )
         return run(machine, plan, _load_or_start(machine, plan, resume))
+
+
+def _are_named(loss: Any, optimiser: Any, step: Any) -> bool:
+    """Whether nothing of the problem is a function of the user's, which may do another thing when called again."""
+    return isinstance(loss, str) and isinstance(optimiser, str) and not callable(step)
+
+
+@lru_cache(maxsize=32, typed=True)
+def _shared_problem(
+    apply: Any, loss: Any, optimiser: str, step: float | None, parameters: int, norms: bool
+) -> Problem:
+    """One problem for the next seed and the next network, which remembers how it was traced and lowered."""
+    return Problem(apply, loss, optimiser_named(optimiser, step, parameters)[1], norms=norms)
 
 
 def _load_or_start(machine: Machine, plan: Plan, resume: bool) -> Saved:

@@ -98,7 +98,7 @@ class Machine:
         self.compile_seconds = 0.0
         self.room = CAPACITY if batches is None else batches.capacity
         self._data = jax.device_put((examples.x, examples.y))
-        self._like = _compile(_Program.of(jax.jit(problem.start), model.params))(model.params)
+        self._like = _compile(_Program.of(problem.compiled_start, model.params))(model.params)
         self._compiled: Any = None
 
     @cached_property
@@ -152,13 +152,8 @@ class Machine:
     @cached_property
     def _program(self) -> "_Program":
         started = time.perf_counter()
-        roll = lambda state, x, y, rows, count: self.problem.roll(
-            state, x, y, rows, self.room, count
-        )
-        state = self.device(self.start)
-        program = _Program.of(
-            jax.jit(roll, donate_argnums=0), state, *self._data, self.rows(0, 0), np.int32(0)
-        )
+        args = (self.device(self.start), *self._data, self.rows(0, 0), np.int32(0))
+        program = _Program.of(self.problem.compiled_roll, self.room, *args)
         self.compile_seconds += time.perf_counter() - started
         return program
 

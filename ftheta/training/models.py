@@ -12,13 +12,15 @@ from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks.biases import PartlyBiased
 from ftheta.networks.description import Description, is_realisation
 from ftheta.networks.scaling import ScaledLayers
+from ftheta.networks.shared_program import program_of
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
     """`apply(params, x)` for one input, trainable `params` in NumPy, and the way back: `rebuild(params)`.
 
-    `paths` names every leaf of `params` for a reader; `shape` is that of one input where it is known.
+    `paths` names every leaf of `params` for a reader; `shape` is that of one input where it is known. `program` is the
+    same function as `apply`, and the same object for all networks with the same activations, where that is known.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Model:
     rebuild: Callable[[Any], Any]
     paths: tuple[str, ...]
     shape: tuple[int, ...] | None = None
+    program: Callable[[Any, Any], Any] | None = None
 
     @property
     def parameters(self) -> int:
@@ -72,7 +75,13 @@ def _model_of_description(name: str, description: Description) -> Model:
         for part in ("weight", "bias")
     )
     return Model(
-        name, description.apply, description.params, rebuild, paths, (description.widths[0],)
+        name,
+        description.apply,
+        description.params,
+        rebuild,
+        paths,
+        (description.widths[0],),
+        program_of(description),
     )
 
 
@@ -113,7 +122,7 @@ def _behind_scaling(net: Any, made_of: ScaledLayers) -> Model:
             net, apply=trained.apply, params=trained.params, description=trained.folded_layers
         )
 
-    return replace(inner, apply=made_of.apply, params=net.params, rebuild=rebuild)
+    return replace(inner, apply=made_of.apply, params=net.params, rebuild=rebuild, program=None)
 
 
 def _partly_biased(net: Any, made_of: PartlyBiased) -> Model:

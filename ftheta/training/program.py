@@ -7,6 +7,7 @@ trains many networks of equal shape at once.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -56,6 +57,17 @@ class Problem:
     optimiser: "optax.GradientTransformationExtraArgs"
     norms: bool = False
     robust: Callable[[Any, Any, Any, Any], Any] | None = None
+
+    @cached_property
+    def compiled_start(self) -> Any:
+        """`start`, compiled; the same object at every call, which remembers how it was lowered."""
+        return jax.jit(self.start)
+
+    @cached_property
+    def compiled_roll(self) -> Any:
+        """`roll`, compiled, with `room` first; the buffers of the state are given away."""
+        roll = lambda room, state, x, y, rows, count: self.roll(state, x, y, rows, room, count)
+        return jax.jit(roll, static_argnums=0, donate_argnums=1)
 
     def start(self, params: Any) -> State:
         memory = self.optimiser.init(params)

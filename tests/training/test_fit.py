@@ -261,3 +261,33 @@ def test_the_result_tells_its_story():
     ):
         assert part in told, part
     assert trained.compile_seconds > 0 and trained.seconds > 0 and not trained.interrupted
+
+
+def test_the_next_seed_and_the_next_start_of_the_same_problem_are_not_traced_again(monkeypatch):
+    x, y = regression()
+    traced = []
+    roll = Problem.roll
+    monkeypatch.setattr(Problem, "roll", lambda *args: (traced.append(args), roll(*args))[1])
+    ask = {"steps": 6, "batch": 16, "progress": False}
+    fit(mlp(seed=0), (x, y), "squared", "adam", step=0.0173, **ask)
+    assert len(traced) == 1
+    other = fit(mlp(seed=1), (x, y), "squared", "adam", step=0.0173, seed=5, **ask)
+    assert len(traced) == 1
+    layers = mlp(seed=1)  # as a function of the user's it is traced on its own
+    plain = fit(
+        (layers.params, layers.apply), (x, y), "squared", "adam", step=0.0173, seed=5, **ask
+    )
+    assert len(traced) == 2 and same_bits(plain.params, other.params)
+    fit(mlp(seed=1), (x, y), "squared", "adam", step=0.0174, **ask)
+    assert len(traced) == 3
+
+
+def test_a_loss_of_the_users_is_asked_at_every_run():
+    x, y = regression()
+    weight = [1.0]
+    loss = lambda prediction, target: weight[0] * jnp.sum((prediction - target) ** 2)
+    first = fit(mlp(), (x, y), loss, steps=3)
+    weight[0] = 2.0
+    assert fit(mlp(), (x, y), loss, steps=3).history.loss[0] == pytest.approx(
+        2 * first.history.loss[0], rel=1e-12
+    )

@@ -4,4 +4,3 @@ from .contraction_plan import plan_contraction as plan_contraction
 from .kernel import Choice as Choice
 from .kernel import choices as choices
 from .kernel import empirical as empirical
-from .program import program_of as program_of

@@ -16,11 +16,11 @@ import numpy as np
 from ftheta.graph.domains.cost import cost
 from ftheta.graph.errors import NoRule
 from ftheta.logic.errors import UsageError
+from ftheta.networks.shared_program import program_of
 from ftheta.shapes import Float
 
 from .contraction import Contraction, by_derivatives, by_products
 from .contraction_plan import ContractionPlan, plan_contraction
-from .program import program_of
 
 Method = Literal["auto", "structured", "jacobian", "products"]
 

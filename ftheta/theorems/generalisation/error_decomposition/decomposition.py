@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from ftheta.kernels.empirical.program import program_of
+from ftheta.networks.shared_program import program_of
 from ftheta.risks.bayes import Groups
 from ftheta.risks.empirical import LinearClass, mean_of
 from ftheta.training.examples import examples_of

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.networks import Dense, Description
+from .description import Dense, Description
 
 
 def program_of(net: Any) -> Any:
     """`apply(params, x)` of the network; that of a list of layers depends on nothing but its activations."""
     told = net if isinstance(net, Description) else getattr(net, "description", None)
-    if told is None or net.apply != told.apply:
+    if type(told) is not Description or net.apply != told.apply:
         return net.apply
     return _layers(tuple(layer.activation for layer in told.layers))
 
