@@ -109,10 +109,19 @@ def long(rng):
     return Network("long", apply, {k: rng.normal(size=n) / 8 for k, n in sizes.items()}, (420,))
 
 
+def wide(rng):
+    """Long derivatives of a vector."""
+    apply = lambda p, x: p["v"] @ jnp.tanh(jnp.outer(p["w"], x)).ravel() / 9
+    return Network(
+        "wide", apply, {"v": rng.normal(size=(1, 6000)), "w": rng.normal(size=20)}, (300,)
+    )
+
+
 @pytest.mark.parametrize("outputs", ["mean", "full"])
-@pytest.mark.parametrize("make", [dense, long])
+@pytest.mark.parametrize("make", [dense, long, wide])
 def test_rows_with_themselves_have_the_kernel_of_products_with_vectors(make, outputs, monkeypatch):
-    monkeypatch.setattr(contraction, "FEW", 4)  # halves of few rows already
+    monkeypatch.setattr(contraction, "FEW", 4)  # halves and chunks of few rows already
+    monkeypatch.setattr(contraction, "CHUNK", 4)
     rng = np.random.default_rng(7)
     net = make(rng)
     X = rng.normal(size=(9, *net.input_shape))
@@ -121,6 +130,23 @@ def test_rows_with_themselves_have_the_kernel_of_products_with_vectors(make, out
     assert np.allclose(own, turned, rtol=1e-13, atol=1e-13)
     columns = ntk(net, X, outputs=outputs, method="products")
     assert np.abs(own - columns).max() < 1e-12 * np.abs(columns).max()
+    some = ntk(net, X[:5], X[1:], outputs=outputs, method="structured")
+    assert np.abs(some - columns[:5, 1:]).max() < 1e-12 * np.abs(columns).max()
+
+
+def test_chunks_are_of_one_size_and_leave_no_row_out(monkeypatch):
+    monkeypatch.setattr(contraction, "CHUNK", 4)
+    sizes = []
+
+    def features(factor, rows):
+        sizes.append(len(rows))
+        return [(None, factor * rows), (rows, rows**2)]
+
+    rows = np.arange(9.0)
+    (nothing, twice), (same, squares) = contraction._in_chunks(features, 2, rows)
+    assert nothing is None and sizes == [4, 4, 4]
+    assert np.array_equal(twice, 2 * rows)
+    assert np.array_equal(same, rows) and np.array_equal(squares, rows**2)
 
 
 def test_of_the_long_parts_alone_numpy_forms_the_product():

@@ -18,6 +18,8 @@ from .contraction_plan import ContractionPlan, ParameterBlock
 LONG = 4096
 """Numbers of a row from which on NumPy's product of an array with itself is faster than the halves of XLA, which copies
 them."""
+CHUNK = 32
+"""Rows whose long derivatives are taken at a time: what is held on the way stays in the caches."""
 FEW = 128
 """Rows of which the whole product is as fast as three quarters of it."""
 
@@ -38,8 +40,11 @@ class Contraction:
 @lru_cache(32)
 def by_derivatives(plan: ContractionPlan, full: bool) -> Contraction:
     """From the parts of the plan: adjoints of every output at every input, then products of Gram matrices."""
-    prepare = jax.jit(partial(_features, plan))
+    features = jax.jit(partial(_features, plan))
+    chunked = any(is_long(plan, part) and part.positions > 1 for part in plan.parts)
+    prepare = partial(_in_chunks, features) if chunked else features
     short = jax.jit(partial(_block, plan, full))
+    halves = jax.jit(partial(_by_halves, plan, full))
     at_once = jax.jit(partial(_at_once, plan, full))
 
     def finish(total: Any, left: list[Any], right: list[Any]) -> np.ndarray:
@@ -52,8 +57,11 @@ def by_derivatives(plan: ContractionPlan, full: bool) -> Contraction:
         return finish(short(left, right), _long(plan, left), _long(plan, right))
 
     def alone(params: Any, x: Any) -> np.ndarray:
-        total, rows = at_once(params, x)
-        return finish(total, rows, rows)
+        if chunked:
+            rows = prepare(params, x)
+            return finish(halves(rows), _long(plan, rows), _long(plan, rows))
+        total, long = at_once(params, x)
+        return finish(total, long, long)
 
     return Contraction(prepare, block, alone)
 
@@ -62,6 +70,23 @@ def _at_once(plan: ContractionPlan, full: bool, params: Any, x: Any) -> tuple[ja
     """The kernel of all inputs with themselves but for long parts, and the rows of those."""
     rows = _features(plan, params, x)
     return _by_halves(plan, full, rows), _long(plan, rows)
+
+
+def _in_chunks(features: Callable[[Any, Any], Any], params: Any, x: Any) -> Any:
+    """What `features` finds of all rows, a few at a time. The last few are as many, so that one program serves."""
+    n = len(x)
+    if n <= CHUNK:
+        return features(params, x)
+    x = np.asarray(x)
+    whole: Any = None
+    for start in range(0, n, CHUNK):
+        rows = slice(min(start, n - CHUNK), min(start + CHUNK, n))
+        found = features(params, x[rows])
+        if whole is None:
+            whole = jax.tree.map(lambda a: np.empty((n, *a.shape[1:]), a.dtype), found)
+        for into, some in zip(jax.tree.leaves(whole), jax.tree.leaves(found)):
+            into[rows] = some
+    return whole
 
 
 def _long(plan: ContractionPlan, rows: Any) -> list[Any]:
