@@ -104,8 +104,8 @@ def run(
 
 @contextmanager
 def _readable_errors(name: str, *, forced: bool = False) -> Iterator[None]:
-    """Numbers that overflow end linear algebra; and a run that is `forced` although a hypothesis fails may end
-    anywhere, since what it computes may need that hypothesis. Both are said of the subject."""
+    """Numbers that overflow end linear algebra, and the way of rationals to float64. A run that is `forced` although a
+    hypothesis fails may end anywhere, since what it computes may need that hypothesis. All is said of the subject."""
     try:
         yield
     except np.linalg.LinAlgError as error:
@@ -114,6 +114,13 @@ def _readable_errors(name: str, *, forced: bool = False) -> Iterator[None]:
             where=name,
             got=str(error),
             remedy="scale it: its numbers are too large or too small, or no numbers",
+        ) from error
+    except OverflowError as error:  # of rationals, which have no bounds, on their way to float64
+        raise SubjectError(
+            "Numbers that this run comes to are beyond those of float64.",
+            where=name,
+            got=str(error),
+            remedy="scale it: its numbers are too large",
         ) from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         if not forced:

@@ -19,6 +19,23 @@ from ftheta.subjects import Dataset, Network
 
 from . import Trial
 
+SIZES = (
+    0,
+    0,
+    0,
+    -8,
+    -3,
+    3,
+    8,
+    -310,
+    -200,
+    -161,
+    -100,
+    100,
+    150,
+    200,
+    300,
+)  # of numbers, as powers of 10
 SECONDS = 60  # a case that takes longer is left: speed is not on trial here
 ACTIVATIONS = ("relu", "tanh", "sigmoid", "leaky_relu", "gelu", "identity", "softplus")
 
@@ -113,7 +130,7 @@ def draw_network(rng: np.random.Generator) -> Network:
         int(rng.integers(1, 4)),
     ]
     word = str(rng.choice(np.array(ACTIVATIONS)))
-    scale = 10.0 ** float(rng.choice(np.array([0, 0, 0, -8, -3, 3, 8])))
+    scale = 10.0 ** float(rng.choice(np.array(SIZES)))
     offset = 10.0 ** float(rng.choice(np.array([0, 0, 0, -8, 6, 12])))
     layers = []
     for k, (m, n) in enumerate(pairwise(widths)):
@@ -164,6 +181,49 @@ def _run_on_network(rng: np.random.Generator) -> str | None:
     return _run(theorem, f"on {net.name}", net)
 
 
+def draw_data(rng: np.random.Generator) -> Dataset:
+    """Rows of any size with something odd about them: one row, copies, constant columns, labels of one kind or size."""
+    rows = int(rng.choice(np.array([1, 2, 5, 12, 40])))
+    columns = int(rng.choice(np.array([1, 2, 3, 16])))
+    x = rng.standard_normal((rows, columns))
+    if rng.random() < 0.2:
+        x = np.round(x)  # ties
+    if rng.random() < 0.2:
+        x[:, 0] = 1.0
+    if rng.random() < 0.2:
+        x[:] = x[0]
+    sizes = 10.0 ** rng.choice(np.array(SIZES), 2)
+    labels = {
+        "none": None,
+        "numbers": sizes[1] * rng.standard_normal(rows),
+        "one number": np.full(rows, sizes[1]),
+        "two classes": (x[:, 0] > 0).astype(int),
+        "three classes": rng.integers(3, size=rows),
+        "derivatives": sizes[0] * rng.standard_normal((rows, columns)),
+    }
+    return Dataset("drawn", sizes[0] * x, labels[str(rng.choice(np.array(list(labels))))])
+
+
+def attempt_data(rng: np.random.Generator) -> str | None:
+    """A random theorem about data on odd data."""
+    return _WORKER.attempt(_run_on_data, rng)
+
+
+def _run_on_data(rng: np.random.Generator) -> str | None:
+    known = [theorem for theorem in theorems().values() if Dataset in theorem.takes]
+    theorem = known[int(rng.integers(len(known)))]
+    data = draw_data(rng)
+    try:
+        found = run(theorem, data)
+    except FthetaError:
+        return None
+    except Exception as error:
+        return f"{theorem.id} on {data.x.shape}: {type(error).__name__}: {error}"
+    # a phenomenon may be absent from data: what a sample contradicts is no fault
+    refuted = [j.claim.what for j in found.claims if j.judgement.verdict is Verdict.REFUTED]
+    return f"{theorem.id} on {data.x.shape}: refuted: {refuted[0]}" if refuted else None
+
+
 TRIALS = (
     Trial(
         "catalogue: random knobs", "a theorem refuted, or a foreign exception", attempt_knobs, few=3
@@ -174,4 +234,5 @@ TRIALS = (
         attempt_network,
         few=3,
     ),
+    Trial("catalogue: odd data", "a theorem refuted, or a foreign exception", attempt_data, few=3),
 )

@@ -50,10 +50,17 @@ def mean(
     if variance is not None:
         return _mean_given_variance(draws, variance, confidence)
     centre = float(draws.mean())
-    error = float(special.stdtrit(n - 1, (1 + confidence) / 2) * draws.std(ddof=1) / sqrt(n))
+    error = float(special.stdtrit(n - 1, (1 + confidence) / 2) * deviation(draws) / sqrt(n))
     return Enclosure.approximate(
         centre, error, samples=n, nominal=confidence, assuming=LIMIT_THEOREM
     )
+
+
+def deviation(draws: Real[np.ndarray, "n"]) -> float:
+    r"""$\sqrt{\frac1{n-1}\sum(x_i-\bar x)^2}$ of draws of any size: they are brought into range by a power of two,
+    which rounds nothing, that no square vanishes or overflows."""
+    exponent = int(np.frexp(np.abs(draws).max())[1])
+    return float(np.ldexp(np.ldexp(draws, -exponent).std(ddof=1), exponent))
 
 
 def binomial_interval(successes: int, trials: int, confidence: float = CONFIDENCE) -> Enclosure:

@@ -49,8 +49,8 @@ class AtMost:
         vacuous = right.lo >= self.trivial
         if left.lo > right.hi:
             return _contradiction(self, self.witness, _exceeds)
+        # what is no number in float64 is within no bound, and a bound that overflowed is none
         known = _is_known(left, right)
-        # what is no number in float64 is within no bound, be it infinite
         if _at_most(self.left.hi, self.right.lo, self) and (known or _is_exact(left, right)):
             return Judgement(
                 _strongest_verdict(left, right), _basis_reason(self, left, right), vacuous
@@ -192,8 +192,11 @@ def _is_exact(*sides: Enclosure) -> bool:
 
 
 def _is_known(*sides: Enclosure) -> bool:
-    """Whether something is known of every side: what is no number has an enclosure without ends."""
-    return not any(isinf(e.lo) and isinf(e.hi) and e.lo < e.hi for e in sides)
+    """Whether something is known of every side: what is no number has an enclosure without ends, and what float64
+    calls infinite may be a number beyond it."""
+    return not any(
+        isinf(e.lo) and isinf(e.hi) and (e.lo < e.hi or e.basis is not Basis.EXACT) for e in sides
+    )
 
 
 def _is_sampled(*sides: Enclosure) -> bool:

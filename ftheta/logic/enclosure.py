@@ -111,8 +111,10 @@ class Enclosure:
 
     @classmethod
     def ball(cls, ball: Any) -> Self:
-        """An Arb ball of python-flint: midpoint-radius arithmetic, rounded outward to floats."""
-        return cls(_down(float(ball.lower())), _up(float(ball.upper())), Basis.EXACT)
+        """An Arb ball of python-flint: midpoint-radius arithmetic, rounded outward to floats; all numbers where it came
+        to no number."""
+        ends = _down(float(ball.lower())), _up(float(ball.upper()))
+        return cls(*_ends(*ends), Basis.EXACT)
 
     @classmethod
     def between(cls, lo: float, hi: float, basis: Basis = Basis.EXACT) -> Self:
@@ -145,18 +147,16 @@ class Enclosure:
         cls, mean: float, error: float, *, samples: int, confidence: float, assuming: str = ""
     ) -> Self:
         """A statistical estimate: `mean ± error` with the stated confidence, under the assumption said."""
-        return cls(
-            mean - error, mean + error, Basis.SAMPLED, samples, confidence, assuming=assuming
-        )
+        ends = _ends(mean - error, mean + error)
+        return cls(*ends, Basis.SAMPLED, samples, confidence, assuming=assuming)
 
     @classmethod
     def approximate(
         cls, mean: float, error: float, *, samples: int, nominal: float, assuming: str
     ) -> Self:
         """A statistical estimate `mean ± error` whose level is only approached as the samples grow."""
-        return cls(
-            mean - error, mean + error, Basis.SAMPLED, samples, nominal=nominal, assuming=assuming
-        )
+        ends = _ends(mean - error, mean + error)
+        return cls(*ends, Basis.SAMPLED, samples, nominal=nominal, assuming=assuming)
 
     @classmethod
     def measured(cls, value: float, *, samples: int) -> Self:

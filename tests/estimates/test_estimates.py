@@ -124,6 +124,16 @@ def test_nothing_is_known_of_the_mean_of_draws_that_overflowed(draws):
         assert (found.lo, found.hi) == (-np.inf, np.inf) and found.samples == len(draws)
 
 
+@pytest.mark.parametrize("exponent", [-900, -600, 600, 900])
+def test_intervals_of_a_mean_are_as_wide_as_the_draws_are_large(exponent):
+    """Squares of such draws are 0 or infinite."""
+    draws = np.random.default_rng(0).normal(3.0, 2.0, size=20)
+    found = mean(np.ldexp(draws, exponent))
+    plain = mean(draws)
+    assert found.lo == pytest.approx(np.ldexp(plain.lo, exponent), rel=1e-12, abs=0)
+    assert found.hi == pytest.approx(np.ldexp(plain.hi, exponent), rel=1e-12, abs=0)
+
+
 def test_equal_draws_of_variance_zero_are_their_mean():
     found = mean(np.full(10, 0.1), variance=0.0)
     assert 0.1 in found and found.width < 1e-14

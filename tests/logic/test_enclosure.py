@@ -96,6 +96,9 @@ def test_an_enclosure_refuses_nan_and_reversed_ends(lo, hi):
         Enclosure.at_least(nan),
         Enclosure.at_least(nan, samples=3),
         Enclosure.at_most(nan),
+        Enclosure.ball(arb("nan")),
+        Enclosure.estimate(inf, inf, samples=3, confidence=0.9),
+        Enclosure.approximate(inf, inf, samples=3, nominal=0.9, assuming=""),
         Enclosure.equal(inf) - Enclosure.equal(inf),
         Enclosure.equal(inf) + Enclosure.equal(-inf),
     ],
@@ -109,6 +112,16 @@ def test_of_what_is_no_number_nothing_is_known(made):
             Identity("x", made, bound),
         ):
             assert claim.judge().verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("overflowed", [Enclosure.equal(inf), Enclosure.measured(inf, samples=2)])
+def test_a_bound_that_overflowed_shows_nothing(overflowed):
+    one = Enclosure.equal(1)
+    for claim in (AtMost("x", one, overflowed), AtMost("x", overflowed, overflowed)):
+        assert claim.judge().verdict is Verdict.INCONCLUSIVE
+    assert AtMost("x", overflowed, one).judge().contradicted
+    assert AtMost("x", one, Enclosure.between(inf, inf)).judge().verdict is Verdict.CERTIFIED
+    assert AtMost("x", one, Enclosure.at_least(3)).judge().verdict is Verdict.CERTIFIED
 
 
 def test_a_sampled_enclosure_must_say_how_many_samples():

@@ -22,6 +22,8 @@ from ftheta.theorems.depth.neural_ode_limit import stated
 from ftheta.theorems.generalisation.extrapolation_ood.hull import membership
 from ftheta.theorems.generalisation.extrapolation_ood.limits import find_limit
 from ftheta.theorems.generalisation.extrapolation_ood.rays import choose_rays
+from ftheta.theorems.optimisation.nonsmooth_proximal.sparse_regression import AbsoluteDeviations
+from ftheta.theorems.optimisation.open_problems_register import classes_of
 from ftheta.theorems.width.measure_representation.variation import creases
 from ftheta.theorems.width.ntk_kernel.relu import WideLimit, gaussian_p_value, he_network, he_params
 
@@ -273,3 +275,28 @@ def test_mean_fields_of_other_inputs_than_two():
 def test_functions_that_jax_cannot_follow_are_refused_in_words(f):
     with pytest.raises(SubjectError, match="cannot follow"):
         run(theorem("runge"), Target("in Python", f, (-1.0,), (1.0,)))
+
+
+def test_labels_too_large_to_be_numbered_are_no_classes():
+    x = np.random.default_rng(0).normal(size=(4, 2))
+    for largest, known in ((3, True), (1e9, False), (1.5e150, False)):
+        labels = np.array([0, 1, 2, largest])
+        assert (classes_of(Dataset("large", x, labels)) is not None) is known
+
+
+def test_rows_whose_squares_vanish_are_refused_in_words():
+    tiny = Dataset("tiny", np.full((6, 2), 1e-200), np.arange(6.0))
+    with pytest.raises(SubjectError, match="scale"):
+        run(theorem("training-loop"), tiny)
+
+
+def test_a_linear_program_that_is_not_solved_is_said_to_be_none():
+    rng = np.random.default_rng(0)
+    with pytest.raises(SubjectError, match="linear program"):
+        _ = AbsoluteDeviations(1e300 * rng.normal(size=(20, 2)), 1e-300 * np.ones(20)).best
+
+
+def test_rationals_beyond_the_floats_are_an_error_of_the_subject():
+    rows = Dataset("huge", np.eye(3)[:2], np.array([1e200, -1e200]))
+    with pytest.raises(SubjectError, match="beyond"):
+        run(theorem("noise-dropout-augmentation"), rows)

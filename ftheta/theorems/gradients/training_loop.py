@@ -19,6 +19,7 @@ from ftheta.logic import (
     Identity,
     Knob,
     Series,
+    SubjectError,
     UsageError,
     Witness,
     hypothesis,
@@ -180,6 +181,13 @@ class LeastSquares:
 def _fit_least_squares(subject: Dataset, steps: int, step: float, rows: int) -> Evidence:
     x, y = rows_of(subject)
     goal = LeastSquares.of(x, y)
+    if not 0 < goal.smoothness < np.inf:
+        raise SubjectError(
+            "The squares of these rows are no numbers of float64, or 0 there: no step fits their loss.",
+            where=subject.name,
+            got=f"largest entry {np.abs(x).max():.3g}",
+            remedy="scale the rows",
+        )
     model = (np.zeros((x.shape[1], y.shape[1])), lambda theta, x: x @ theta)
     how = {"optimiser": "gd", "step": step / goal.smoothness}
     run = fit(model, (x, y), **how, steps=steps)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.certify.norms import spectral_norm
-from ftheta.logic import Enclosure
+from ftheta.logic import Enclosure, SubjectError
 from ftheta.training.descent import Path, descend, walk
 from ftheta.training.methods import accelerated_gradient, proximal, steepest
 from ftheta.training.rates import accelerated_bound, largest_ratio
@@ -138,6 +138,12 @@ class AbsoluteDeviations:
             np.concatenate([self.b, -self.b]),
             bounds=[(None, None)] * d + [(0, None)] * n,
         )
+        if found.status != 0:
+            raise SubjectError(
+                "The linear program of least absolute deviations is not solved in float64.",
+                got=found.message,
+                remedy="scale rows and labels: their sizes are too different",
+            )
         nu = found.ineqlin.marginals[n:] - found.ineqlin.marginals[:n]
         nu = nu - self.A @ np.linalg.lstsq(self.A, nu, rcond=None)[0]
         nu = nu / max(1.0, float(np.abs(nu).max()) * n)

@@ -109,13 +109,17 @@ def words(rng: np.random.Generator) -> Dataset:
     return Dataset(BUILT_IN, *proxies.zipf_words(rng))
 
 
+MOST_CLASSES = 1000  # each has weights of its own
+
+
 def classes_of(data: Dataset) -> np.ndarray | None:
-    """Whole numbers from 0, one per row; None where the labels are no classes."""
+    """Whole numbers from 0, one per row and not too large; None where the labels are no classes."""
     if (
         data.y is None
         or data.y[0].size != 1
         or not (data.y == np.floor(data.y)).all()
         or data.y.min() < 0
+        or data.y.max() >= MOST_CLASSES
     ):
         return None
     return data.y.reshape(len(data)).astype(int)
