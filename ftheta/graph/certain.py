@@ -56,6 +56,20 @@ VERTICAL: dict[str, Callable[..., Any]] = {
 """Where a primitive may have no finite derivative though it has a value."""
 
 
+KINKS: dict[str, Callable[..., Any]] = {
+    "abs": lambda x: _holds(x, 0.0),
+    "relu": lambda x: _holds(x, 0.0),
+    "relu6": lambda x: _holds(x, 0.0) | _holds(x, 6.0),
+    "max": lambda x, y: _meet(x, y),
+    "min": lambda x, y: _meet(x, y),
+    "clamp": lambda lo, x, hi: _meet(lo, x) | _meet(x, hi),
+    **dict.fromkeys(
+        ("reduce_max", "reduce_min", "cummax", "cummin", "sort"), lambda x: np.asarray(True)
+    ),
+}
+"""Where what is continuous may have a kink."""
+
+
 def polynomial_degree(f: Callable[..., Any], *example: Any) -> int | None:
     """An upper bound of the degree of f in all its arguments, if its program is one of a polynomial."""
     graph = _graph(f, *example)
@@ -137,6 +151,31 @@ def is_smooth_at(graph: Graph, *point: Any) -> bool:
     return not any(bool(np.any(rule(*operands))) for rule, operands in steep)
 
 
+def is_differentiable_at(graph: Graph, *point: Any) -> bool:
+    """Whether the derivative of the program at a point is that of the function: a continuous program whose kinks,
+    vertical tangents and poles are elsewhere. On a kink that of the program need be none of the function (of
+    2r(x) − 2r(−x) − x, which is x, it is −1 at 0)."""
+    if not is_continuous(graph):
+        return False
+    try:
+        inputs = [Interval.point(np.asarray(value, np.float64)) for value in point]
+        box = forward(INTERVAL, graph, *inputs)
+        if _poles(graph, inputs):
+            return False
+    except GraphError:
+        return False
+    return not any(_bends(node, [box[slot] for slot in node.inputs]) for node in graph.nodes)
+
+
+def _bends(node: Node, inputs: Sequence[Any]) -> bool:
+    """Whether a node of a continuous program may have no derivative on these operands."""
+    if not all(slot.is_real for slot in node.inputs):
+        return False
+    name = node.label if node.primitive in CUSTOM_CALLS else node.primitive
+    rule = VERTICAL.get(name) or KINKS.get(name)
+    return rule is not None and bool(np.any(rule(*inputs)))
+
+
 def _poles(graph: Graph, inputs: Sequence[Any]) -> bool:
     box = forward(INTERVAL, graph, *inputs)
     return any(_has_pole(node, [box[slot] for slot in node.inputs]) for node in graph.nodes)
@@ -154,6 +193,10 @@ def _has_pole(node: Node, inputs: Sequence[Any]) -> bool:
         return True
     rule = POLES.get(node.primitive)
     return rule is not None and node.inputs[0].is_real and bool(np.any(rule(*inputs)))
+
+
+def _meet(x: Interval, y: Interval) -> np.ndarray:
+    return np.asarray((x.lo <= y.hi) & (y.lo <= x.hi))
 
 
 def _holds(x: Interval, value: float) -> np.ndarray:

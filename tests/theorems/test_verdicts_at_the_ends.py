@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from ftheta.approximation.suprema import Oscillation
 from ftheta.catalogue import theorem
 from ftheta.certify.low_rank import decompose
 from ftheta.flows.fields import growth
+from ftheta.graph.certain import is_differentiable_at
+from ftheta.graph.jaxprs import trace
 from ftheta.logic import Result, SubjectError, Verdict
 from ftheta.networks import Dense, Description
 from ftheta.running import run
@@ -22,6 +25,7 @@ from ftheta.theorems.depth.neural_ode_limit import stated
 from ftheta.theorems.generalisation.extrapolation_ood.hull import membership
 from ftheta.theorems.generalisation.extrapolation_ood.limits import find_limit
 from ftheta.theorems.generalisation.extrapolation_ood.rays import choose_rays
+from ftheta.theorems.generative.normalising_flows.inverses import Map
 from ftheta.theorems.optimisation.nonsmooth_proximal.sparse_regression import AbsoluteDeviations
 from ftheta.theorems.optimisation.open_problems_register import classes_of
 from ftheta.theorems.width.measure_representation.variation import creases
@@ -300,3 +304,52 @@ def test_rationals_beyond_the_floats_are_an_error_of_the_subject():
     rows = Dataset("huge", np.eye(3)[:2], np.array([1e200, -1e200]))
     with pytest.raises(SubjectError, match="beyond"):
         run(theorem("noise-dropout-augmentation"), rows)
+
+
+@pytest.mark.parametrize("property", ["any", "monotone", "convex"])
+def test_derivatives_of_a_program_on_its_kinks_prove_nothing(property):
+    """The sum of four numbers is linear; the derivative of this program for it is −1 at 0."""
+    part = lambda x: 2 * (jnp.maximum(x, 0) - jnp.maximum(-x, 0)) - x
+    rows = np.array([[0.0, 0, 0, 0], [1, 0, 2, 0], [-1, 1, 0, 3], [-1, -1, -1, -1]])
+    net = Network.of(lambda x: jnp.sum(part(x), keepdims=True), example=(4,), name="a sum")
+    net = net.with_data(Dataset("on kinks", rows))
+    chosen = {"property": property, "force": True, "examples": False}
+    found = run(theorem("structure-preserving-networks"), net, **chosen)
+    assert found.verdict not in (Verdict.PROVED, Verdict.REFUTED)
+    failures = [j for j in found.claims if j.claim.what.startswith("a place where")]
+    assert not any(j.judgement.verdict is Verdict.PROVED for j in failures)
+
+
+def test_places_where_a_smooth_network_is_not_monotone_are_proved():
+    net = random_dense(1.0, 4, 6, 1, hidden="tanh")
+    found = run(theorem("structure-preserving-networks"), net, property="any", examples=False)
+    assert {j.judgement.verdict for j in found.claims} == {Verdict.PROVED}
+
+
+def test_the_orientation_of_a_map_is_not_that_of_its_program_on_a_kink():
+    part = lambda x: 2 * (jnp.maximum(x, 0) - jnp.maximum(-x, 0)) - x
+    identity = Map(Network.of(part, example=(1,), name="the identity"))
+    assert identity.enclose_turn(np.zeros(1), np.ones(1)).lo < 0
+    assert identity.enclose_turn(-np.ones(1), np.ones(1)).hi < 0
+    folded = Map(Network.of(lambda x: part(x) ** 2, example=(1,), name="a fold"))
+    assert folded.enclose_turn(-np.ones(1), np.ones(1)).lo > 0
+
+
+@pytest.mark.parametrize(
+    "f, smooth, bent",
+    [
+        (jax.nn.relu, [-1.0, 1.0], [0.0]),
+        (lambda x: jnp.maximum(x, 1.0), [0.0, 2.0], [1.0]),
+        (lambda x: jnp.clip(x, -1.0, 2.0), [-2.0, 0.0, 3.0], [-1.0, 2.0]),
+        (lambda x: jnp.abs(jnp.tanh(x)), [-1.0, 1.0], [0.0]),
+        (lambda x: jnp.sqrt(x), [1.0], [0.0]),
+        (lambda x: jnp.exp(jnp.sin(x)), [0.0, 1.0], []),
+        (lambda x: jnp.where(x > 0, x, 0.0), [], [1.0]),
+        (lambda x: x + jax.lax.stop_gradient(x), [], [1.0]),
+    ],
+)
+def test_programs_are_differentiable_away_from_their_kinks(f, smooth, bent):
+    with jax.enable_x64(True):
+        graph = trace(f, 1.0, fold_rounded=False)
+    assert all(is_differentiable_at(graph, x) for x in smooth)
+    assert not any(is_differentiable_at(graph, x) for x in bent)

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ftheta.graph.certain import is_differentiable_at
 from ftheta.graph.enclosing import enclose_number
+from ftheta.graph.jaxprs import trace
 from ftheta.logic import Basis, Enclosure, SubjectError
 from ftheta.networks.description import Description
 from ftheta.pieces.functions.partitions import Piece
@@ -100,7 +102,11 @@ class Structured:
 
 
 def enclose_excess(given: Structured, name: str, test: Test, output: int) -> Enclosure:
-    """The number of a test at its point once more, in intervals rounded outward."""
+    """The number of a test at its point once more, in intervals rounded outward; all numbers where the derivative of
+    the program need not be that of the function."""
+    x = np.array(test.at)
+    if not is_differentiable_at(trace(given.f, x, fold_rounded=False), x):
+        return Enclosure.unknown()
 
     def excess(x: Any, b: Any) -> Any:
         J = jax.jacfwd(given.f)(x)
@@ -112,4 +118,4 @@ def enclose_excess(given: Structured, name: str, test: Test, output: int) -> Enc
         value = lambda z: jnp.ravel(given.f(z))[output]
         return value(x) + J[output] @ (b - x) - value(b)
 
-    return enclose_number(excess, np.array(test.at), np.array(test.towards or test.at))
+    return enclose_number(excess, x, np.array(test.towards or test.at))

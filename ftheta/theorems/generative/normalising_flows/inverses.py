@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ftheta.graph.certain import is_differentiable_at
 from ftheta.graph.enclosing import enclose_number
+from ftheta.graph.jaxprs import trace
 from ftheta.lazy import jax, jnp
 from ftheta.logic import Enclosure
 from ftheta.subjects import Network
@@ -55,7 +57,8 @@ class Map:
         return x, gap
 
     def enclose_turn(self, a: np.ndarray, b: np.ndarray) -> Enclosure:
-        r"""$-\det DT(a)\det DT(b)$ in intervals, in one or two dimensions: positive where the orientation changes."""
+        r"""$-\det DT(a)\det DT(b)$ in intervals, in one or two dimensions: positive where the orientation changes; all
+        numbers where a derivative of the program need not be that of the function."""
         f = partial(self.net.apply, self.net.params)
 
         def determinant(x: Any) -> Any:
@@ -63,5 +66,8 @@ class Map:
             return J[0, 0] if J.shape == (1, 1) else J[0, 0] * J[1, 1] - J[0, 1] * J[1, 0]
 
         if len(a) > 2:
+            return Enclosure.unknown()
+        graph = trace(f, a, fold_rounded=False)
+        if not (is_differentiable_at(graph, a) and is_differentiable_at(graph, b)):
             return Enclosure.unknown()
         return enclose_number(lambda a, b: -determinant(a) * determinant(b), a, b)
