@@ -179,7 +179,7 @@ def test_every_quantity_is_the_key_of_a_fact():
 
 
 def test_what_healthy_networks_show_by_chance_is_no_warning_and_what_costs_little_no_problem():
-    """Met among fifty healthy networks: a split with p = 0.009, and a linear model ahead by 12 % of the squared error."""
+    """Met among healthy networks: a split with p = 0.009, and a linear model ahead by 12 % of the squared error."""
     shift, larger = BY_ID["shift"], BY_ID["larger-error-than-baseline"]
     severities = [shift.severity(p) for p in (0.001, 0.009, 0.2)]
     assert severities == [Severity.WARNING, Severity.NOTE, Severity.GOOD]
