@@ -31,7 +31,7 @@ from ftheta.logic import (
     suggest,
 )
 from ftheta.logic.evidence import NO_EVIDENCE
-from ftheta.logic.hypothesis import named_knobs
+from ftheta.logic.hypotheses import named_knobs
 from ftheta.logic.knob import Value, parse_knobs
 from ftheta.logic.result import conclude
 from ftheta.logic.verdict import Verdict

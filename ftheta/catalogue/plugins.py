@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ftheta.logic.theorem import Theorem
+from ftheta.logic.theorems import Theorem
 
 GROUP = "ftheta.theorems"
 _METADATA = (".dist-info", ".egg-info")

@@ -1,8 +1,8 @@
 """Compiled functions that are loaded from disk without Numba's compiler.
 
 Before Numba loads a function that it has kept, it imports all that compiling could need, SciPy's linear algebra among
-it: a third of a second. What is kept needs the run-time system alone. Where nothing is kept yet, Numba compiles as
-always, and says so.
+it, a third of a second, and looks for its extensions in the metadata of every package that is installed. What is kept
+needs the run-time system alone. Where nothing is kept yet, Numba compiles as always, and says so.
 """
 
 import sys
@@ -11,6 +11,7 @@ from typing import Any
 
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.entrypoints import init_all
 from numba.core.runtime.nrt import rtsys
 
 from ftheta.processes.compilation import restart_clock, stop_clock
@@ -46,8 +47,12 @@ class _Shelf(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
+        found = None
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
+        if found is None:  # it will be compiled
+            init_all()
+        return found
 
 
 def is_at_hand(function: Any) -> bool:
@@ -67,10 +72,15 @@ def say_that_it_compiles(what: str) -> None:
         )
 
 
+def _wait() -> None:
+    """Extensions of Numba are looked for when something is compiled: see `_Shelf`."""
+
+
 def load_directly(function: Any) -> Any:
     """Let a function compiled with `cache=True` be loaded so."""
     if hasattr(FunctionCache, "_load_overload") and isinstance(
         getattr(function, "_cache", None), FunctionCache
     ):
         function._cache = _Shelf(function.py_func)
+        function._compilation_chain_init_hook = _wait
     return function

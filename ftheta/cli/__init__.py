@@ -15,29 +15,8 @@ from ftheta.logic import FthetaError, UsageError
 from ftheta.processes import interrupts
 from ftheta.processes.streams import OutputError, discard_output
 
-from .approximate import approximate
-from .audit import audit
-from .browse import doctor, list_, show
-from .check import check
 from .common import print_json
-from .completion import make_completion
-from .cores import fit, graph, pieces
-from .course import course
-from .export import export
-from .figure import figure
-from .generate import generate
 from .help_words import TranslatedHelp
-from .lab import lab
-from .lipschitz import lipschitz
-from .new_theorem import new_theorem
-from .notebook import notebook
-from .range_of import range_
-from .robustness import robustness
-from .simplify import simplify
-from .supports import supports
-from .sweep import sweep
-from .transport import distance, transport
-from .verify import verify
 
 app = App(
     name="ftheta",
@@ -49,27 +28,40 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-app.command(list_, name="list")
-app.command(range_, name="range")
-ANSWERS = (show, check, verify, supports, robustness, lipschitz, simplify, audit)
-TOOLS = (
-    graph,
-    pieces,
-    fit,
-    approximate,
-    generate,
-    transport,
-    distance,
-    sweep,
-    course,
-    figure,
-    export,
-    notebook,
-    lab,
-)
-for command in (*ANSWERS, *TOOLS, new_theorem, doctor):
-    app.command(command)
-app.command(make_completion(app), name="completion")
+# by module and function: a command is imported when it is called, or the help names them all
+ANSWERS = {
+    "list": "browse:list_",
+    "range": "range_of:range_",
+    "show": "browse:show",
+    "check": "check:check",
+    "verify": "verify:verify",
+    "supports": "supports:supports",
+    "robustness": "robustness:robustness",
+    "lipschitz": "lipschitz:lipschitz",
+    "simplify": "simplify:simplify",
+    "audit": "audit:audit",
+}
+TOOLS = {
+    "graph": "cores:graph",
+    "pieces": "cores:pieces",
+    "fit": "cores:fit",
+    "approximate": "approximate:approximate",
+    "generate": "generate:generate",
+    "transport": "transport:transport",
+    "distance": "transport:distance",
+    "sweep": "sweep:sweep",
+    "course": "course:course",
+    "figure": "figure:figure",
+    "export": "export:export",
+    "notebook": "notebook:notebook",
+    "lab": "lab:lab",
+    "new-theorem": "new_theorem:new_theorem",
+    "doctor": "browse:doctor",
+    "completion": "completion:completion",
+}
+COMMANDS = ANSWERS | TOOLS
+for _name, _place in COMMANDS.items():
+    app.command(f"{__name__}.{_place}", name=_name)
 
 
 def _fail(error: FthetaError, as_json: bool) -> int:
@@ -150,6 +142,8 @@ def _attempt(words: Sequence[str]) -> int:
         print("ftheta")
         return 0
     try:
+        if not words or words[0] not in COMMANDS:
+            _import_commands()
         code = app(words, exit_on_error=False, print_error=False)
         return code if isinstance(code, int) else 0
     except (BrokenPipeError, OutputError):
@@ -160,6 +154,12 @@ def _attempt(words: Sequence[str]) -> int:
         if debug:
             traceback.print_exc()
         return _fail(_ours(error), "--json" in words)
+
+
+def _import_commands() -> None:
+    """All of them: what each is for stands in its module."""
+    for name in COMMANDS:
+        app[name]
 
 
 def _ours(error: Exception) -> FthetaError:

@@ -11,21 +11,18 @@ from ftheta.catalogue import index
 Shell = Literal["bash", "zsh", "fish", "powershell"]
 
 
-def make_completion(commands: App) -> Callable[..., int]:
-    """The command that prints the completion script of a shell for these commands."""
+def completion(shell: Shell) -> int:
+    """Print the completion script of a shell: commands, options, and the ids of the theorems.
 
-    def completion(shell: Shell) -> int:
-        """Print the completion script of a shell: commands, options, and the ids of the theorems.
+    Parameters
+    ----------
+    shell
+        bash, zsh, fish or powershell; in bash, `source <(ftheta completion bash)`.
+    """
+    from . import app  # which imports this module when the command is called
 
-        Parameters
-        ----------
-        shell
-            bash, zsh, fish or powershell; in bash, `source <(ftheta completion bash)`.
-        """
-        print(_with_ids(commands).generate_completion(shell=shell))
-        return 0
-
-    return completion
+    print(_with_ids(app).generate_completion(shell=shell))
+    return 0
 
 
 def _with_ids(commands: App) -> App:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .hypothesis import Hypothesis
+from .hypotheses import Hypothesis
 
 
 @dataclass(frozen=True, eq=False, slots=True)

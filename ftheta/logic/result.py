@@ -7,7 +7,7 @@ from typing import Literal
 from .chart import Chart, Diagram
 from .claim import Claim
 from .enclosure import Enclosure
-from .hypothesis import Finding, Status
+from .hypotheses import Finding, Status
 from .knob import Value
 from .severity import AuditFinding, Requirement
 from .table import Table

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import FthetaError, SubjectError, UsageError
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 from ftheta.networks.description import Dense, Description, is_realisation
 from ftheta.relu.exact import exact, from_description
 from ftheta.relu.network import ExactNetwork, ReluNetwork

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from ftheta.languages import later, t
-from ftheta.logic.hypothesis import Status
+from ftheta.logic.hypotheses import Status
 from ftheta.logic.result import Result
 from ftheta.logic.verdict import MEANING, Judgement, Verdict
 

@@ -13,7 +13,7 @@ from ftheta.graph.certain import bounds_over, is_continuous, is_pole_free, polyn
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, Status, hypothesis
+from ftheta.logic.hypotheses import Finding, Status, hypothesis
 from ftheta.networks.sheets import sheet
 
 from .kinds import Family, Target

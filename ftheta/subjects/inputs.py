@@ -7,7 +7,7 @@ import jax
 
 from ftheta.graph.errors import GraphError
 from ftheta.graph.jaxprs import trace
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 
 from .network import Network
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, Status, hypothesis
+from ftheta.logic.hypotheses import Finding, Status, hypothesis
 from ftheta.networks.description import count_stored_apart, is_realisation
 from ftheta.networks.realisation import compare_outputs
 

@@ -7,7 +7,7 @@ import numpy as np
 from ftheta.logic.adapter import Adapter
 from ftheta.logic.enclosure import Basis
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, Status, hypothesis
+from ftheta.logic.hypotheses import Finding, Status, hypothesis
 from ftheta.networks.activations import activation
 from ftheta.training.descent import Path, descend
 from ftheta.training.landscapes import Landscape, LastLayer, landscape

@@ -4,7 +4,7 @@ import numpy as np
 
 from ftheta.kernels.features import Features, features
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 from ftheta.networks.description import Dense, Description, random_mlp
 
 from .dataset import Dataset

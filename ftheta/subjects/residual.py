@@ -9,7 +9,7 @@ from ftheta.flows.chains import Chain, residual_chain
 from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 
 from .network import Network
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ftheta.lazy import jax, jnp
-from ftheta.logic.hypothesis import Finding, Hypothesis, hypothesis
+from ftheta.logic.hypotheses import Finding, Hypothesis, hypothesis
 
 from .dataset import Dataset
 from .kinds import Measure

@@ -13,7 +13,7 @@ from ftheta.graph.domains.interval import Interval, intervals
 from ftheta.graph.errors import GraphError
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Basis, Enclosure
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 from ftheta.spectra.curvature import eigenvalue_range
 from ftheta.training.landscapes import LastLayer
 

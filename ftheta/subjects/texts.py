@@ -7,7 +7,7 @@ import numpy as np
 
 from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 from ftheta.logic.knob import Knob
 from ftheta.networks.reading import read_bytes
 from ftheta.networks.transformers.tokeniser import TEXTS, text, tokenise

@@ -7,7 +7,7 @@ import numpy as np
 from ftheta.graph.errors import GraphError
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
-from ftheta.logic.hypothesis import Finding, hypothesis
+from ftheta.logic.hypotheses import Finding, hypothesis
 from ftheta.networks.transformers.heads import Attention, attention_in
 from ftheta.particles.tokens import clouds
 

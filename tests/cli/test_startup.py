@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pytest
 
+from ftheta.cli import run as call_command
 from ftheta.lazy import double_precision, is_array, tree_leaves
 from ftheta.networks import ACTIVATIONS
 
@@ -65,15 +66,45 @@ def test_an_easy_chain_is_verified_without_what_compiles_and_without_scipy(tmp_p
     box = "".join(f"(assert (<= X_{i} 1.0))(assert (>= X_{i} -1.0))" for i in (0, 1))
     (tmp_path / "far.vnnlib").write_text(f"{names}{box}(assert (>= Y_0 1000.0))")
     words = ["verify", str(tmp_path / "net.onnx"), str(tmp_path / "far.vnnlib")]
-    heavy = ("scipy.sparse", "scipy.optimize", "numba.np.arraymath", "jax")
+    heavy = (
+        "scipy.sparse",
+        "scipy.optimize",
+        "numba.np.arraymath",
+        "jax",
+        "ftheta.cli.audit",
+        "ftheta.logic.chart",
+    )
     code = f"""
 import sys
 from ftheta.cli import run
 assert run({words!r}) == 0
-print([name for name in {heavy!r} if name in sys.modules])
+from numba.core import entrypoints
+print([name for name in {heavy!r} if name in sys.modules], entrypoints._already_initialized)
 """
     run(code)
-    assert run(code) == "[]"
+    assert run(code) == "[] False"
+
+
+def test_help_names_what_each_command_is_for(capsys):
+    for words in ([], ["--help"], ["-h"]):
+        assert call_command(words) == 0
+        assert "Decide whether a property holds" in capsys.readouterr().out
+
+
+def test_a_command_that_does_not_exist_is_answered_with_the_nearest(capsys):
+    assert call_command(["verfy"]) == 2
+    assert '"verify"' in capsys.readouterr().err
+
+
+def test_nothing_is_collected_at_the_end_of_a_command():
+    code = """
+import atexit, gc, sys
+from ftheta.__main__ import main
+sys.argv = ["ftheta", "--name"]
+atexit.register(lambda: print(gc.get_freeze_count() > 0))
+main()
+"""
+    assert run(code) == "True"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +113,7 @@ print([name for name in {heavy!r} if name in sys.modules])
 def test_jax_computes_in_doubles_also_where_it_is_imported_inside_a_run(setting, after):
     code = """
 import sys
+from ftheta.cli import run as call_command
 from ftheta.lazy import double_precision, jnp
 with double_precision():
     assert "jax" not in sys.modules

@@ -23,6 +23,7 @@ BYTES = 2
 FOUR = 5
 FIXED = {EIGHT: 8, FOUR: 4}
 REALS = {"float": ("<f4", FOUR), "double": ("<f8", EIGHT)}
+EMPTY: Mapping[str, Any] = {"int": 0, "float": 0.0, "double": 0.0, "bytes": b"", "text": ""}
 _BLOCK = 1 << 20  # digits that are put together at once
 
 
@@ -38,9 +39,7 @@ class Field:
     def empty(self) -> Any:
         if self.many:
             return []
-        return {"int": 0, "float": 0.0, "double": 0.0, "bytes": b"", "text": ""}.get(
-            str(self.holds)
-        )
+        return EMPTY.get(self.holds) if isinstance(self.holds, str) else None
 
 
 Schema = Mapping[int, Field]
@@ -96,6 +95,8 @@ def _fields(data: memoryview, budget: Budget) -> Iterator[tuple[int, int, Any]]:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    if at < len(data) and (byte := data[at]) < 0x80:  # as most of them are
+        return byte, at + 1
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(data):
@@ -110,6 +111,9 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 def _values(holds: "Kind | Schema", kind: int, value: Any, budget: Budget) -> Sequence[Any]:
     """What one field holds; numbers may be packed, many in one field."""
+    if holds == "int" and kind == VARINT:
+        budget.spend()
+        return [value - (1 << 64) if value >> 63 else value]
     if isinstance(holds, str) and holds.removesuffix("s") in ("int", *REALS):
         array = _array(holds.removesuffix("s"), kind, value)
         if holds.endswith("s"):

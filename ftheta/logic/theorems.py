@@ -8,7 +8,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from .adapter import Adapter
 from .evidence import Evidence
-from .hypothesis import Hypothesis
+from .hypotheses import Hypothesis
 from .knob import Setting, Value, settings_of
 
 
