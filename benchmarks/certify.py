@@ -4,17 +4,19 @@ Times are processor seconds on one core. Networks and properties are those of VN
 FTHETA_VNNCOMP names. Peers: `auto_LiRPA` where it can be imported (or from the folder FTHETA_AUTO_LIRPA), nnenum,
 α,β-CROWN and Marabou from the folders FTHETA_NNENUM, FTHETA_ABCROWN and FTHETA_MARABOU (`pip install --target`), run by
 the interpreters FTHETA_NNENUM_PYTHON, FTHETA_ABCROWN_PYTHON and FTHETA_MARABOU_PYTHON. What is not there, or does not
-start, is left out, and it is said why. The time of a peer that does nothing but start is taken off its times.
+start, is left out, and it is said why. The time of a peer that does nothing but start is taken off its times, and the
+time of a process of ours that does so is not in ours.
 """
 
+import csv
 import gzip
 import os
-import resource
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,26 +31,12 @@ from ftheta.certify.neurons.lines import Lines, Start, bound_below, plain_lines
 from ftheta.relu.network import ReluNetwork
 from ftheta.verifying import read_network, verify
 
+from ._certify_peers import PATIENCE, Ask, Said, find_peers, run_child
+
 FOLDER = Path(os.environ.get("FTHETA_VNNCOMP", "../shared/data/vnncomp"))
-BUDGET = 120.0  # seconds for one instance
-ACAS = (
-    ("1_1", 1),
-    ("1_1", 2),
-    ("1_1", 3),
-    ("1_9", 1),
-    ("2_1", 1),
-    ("2_1", 2),
-    ("3_3", 1),
-    ("4_2", 1),
-    ("4_2", 2),
-    ("5_3", 2),
-    ("1_1", 5),
-    ("1_1", 6),
-)
-MNIST = (
-    ("mnist-net_256x2", "prop_{}_0.03", (0, 1, 2)),
-    ("mnist-net_256x4", "prop_{}_0.03", (0, 1)),
-)
+EVERY = {"acasxu": 7, "mnist_fc": 6}  # of the list of instances, one out of so many
+EACH = 30.0  # processor seconds for one instance
+LIMITS = (0.5, 1, 2, 5, 10, 20, 30)  # at which answers are counted
 BOXES = 1000
 LIRPA_BATCH = 50  # boxes that auto_LiRPA bounds at once: more need more memory than they save time
 WIDE = (784, 256, 256, 256, 256, 10)
@@ -56,8 +44,8 @@ RADIUS = 0.005
 
 
 def main() -> None:
-    compare_instances("ACAS Xu", "acasxu", _acas_instances())
-    compare_instances("mnist_fc", "mnist_fc", _mnist_instances())
+    compare_instances("ACAS Xu", "acasxu", ("nnenum", "α,β-CROWN", "Marabou"))
+    compare_instances("mnist_fc", "mnist_fc", ("nnenum", "α,β-CROWN"))
     grow_with_radius()
     bound_many_boxes()
     price_rounding()
@@ -67,59 +55,129 @@ def main() -> None:
 # ---- whole instances ----
 
 
-def _acas_instances() -> list[tuple[str, str]]:
-    return [
-        (f"onnx/ACASXU_run2a_{net}_batch_2000.onnx", f"vnnlib/prop_{number}.vnnlib")
-        for net, number in ACAS
-    ]
-
-
-def _mnist_instances() -> list[tuple[str, str]]:
-    return [
-        (f"onnx/{net}.onnx", f"vnnlib/{name.format(k)}.vnnlib")
-        for net, name, rows in MNIST
-        for k in rows
-    ]
-
-
-def compare_instances(title: str, family: str, instances: list[tuple[str, str]]) -> None:
-    """Each instance by us and by every peer that is there; the geometric mean of the ratios."""
+def compare_instances(title: str, family: str, names: tuple[str, ...]) -> None:
+    """Each instance by us and by every peer that is there; ratios, and answers by the time that they took."""
     folder = FOLDER / family
-    there = [pair for pair in instances if all(_packed(folder / name) is not None for name in pair)]
-    if not there:
+    instances = _list_instances(folder)
+    if not instances:
         print(f"{title}: no instances in {folder} (set FTHETA_VNNCOMP)")
         return
-    print(f"{title}: processor seconds on one core")
-    peers = dict[str, Run]()
-    for name, find in (("nnenum", _nnenum), ("α,β-CROWN", _abcrown), ("Marabou", _marabou)):
-        found = find()
-        if isinstance(found, str):
-            print(f"  without {name}: {found}")
+    print(f"{title}: processor seconds on one core, at most {EACH:g} for one instance")
+    peers = dict[str, Ask]()
+    found = find_peers()
+    for name in names:
+        if isinstance(ask := found[name], str):
+            print(f"  without {name}: {ask}")
         else:
-            peers[name] = found
-    _decide(folder, *there[0])  # once, so that all is compiled
-    ratios: dict[str, list[float]] = {name: [] for name in peers}
+            peers[name] = ask
+    _decide(folder, instances[0])  # once, so that all is compiled
+    start = _measure_start(folder, instances[0])
+    answers: dict[str, list[Said]] = {name: [] for name in ("ftheta", *peers)}
     with tempfile.TemporaryDirectory() as place:
-        for pair in there:
-            answer, ours = _decide(folder, *pair)
-            line = f"  {Path(pair[0]).stem:32} {Path(pair[1]).stem:14} ours {ours:8.3f} {answer:8}"
-            for name, run in peers.items():
-                said, seconds = run(*(_unpack(folder / file, Path(place)) for file in pair))
-                ratios[name].append(seconds / ours)
-                line += f" {name} {seconds:8.3f} {said:8} ({seconds / ours:.1f}×{'' if said != '?' else ' at least'})"
-                if {answer, said} == {"sat", "unsat"}:
-                    line += " — the answers differ"
-            print(line, flush=True)
-    for name, all_ratios in ratios.items():
-        mean = float(np.exp(np.mean(np.log(all_ratios))))
-        print(f"  geometric mean on {len(all_ratios)}: {name} takes {mean:.1f}× as long as ftheta")
+        for each in instances:
+            ours = _decide(folder, each)
+            answers["ftheta"].append(ours)
+            files = [_unpack(folder / file, Path(place)) for file in (each.network, each.property)]
+            for name, ask in peers.items():
+                answers[name].append(ask(family, files[0], files[1], EACH))
+            _print_answers(each, {name: said[-1] for name, said in answers.items()})
+    _print_ratios(answers, start)
+    _count_by_limits(answers)
 
 
-def _decide(folder: Path, network: str, property: str) -> tuple[str, float]:
+@dataclass(frozen=True)
+class Instance:
+    """Two files of a folder, and the answer on which tools agree; empty where none is known."""
+
+    network: str
+    property: str
+    answer: str
+
+
+def _list_instances(folder: Path) -> list[Instance]:
+    """One out of so many of the list, in its order."""
+    listed = folder / "instances.csv"
+    if not listed.exists():
+        return []
+    with listed.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [Instance(r["onnx"], r["vnnlib"], r["answer"]) for r in rows[:: EVERY[folder.name]]]
+
+
+def _decide(folder: Path, instance: Instance) -> Said:
+    """Our answer. The limit counts processor seconds, as for the peers: then it is interrupted, as by Ctrl-C."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGPROF, interrupt)
+    signal.setitimer(signal.ITIMER_PROF, EACH)
     began = time.process_time()
-    files = [_packed(folder / name) for name in (network, property)]
-    found = verify(files[0], str(files[1]), budget=BUDGET, threads=1)
-    return found.answer, time.process_time() - began
+    try:
+        files = folder / instance.network, folder / instance.property
+        found = verify(files[0], str(files[1]), budget=PATIENCE * EACH, threads=1).answer
+    except KeyboardInterrupt:
+        found = "?"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    return Said(found if found in ("sat", "unsat") else "?", time.process_time() - began)
+
+
+def _print_answers(instance: Instance, answers: dict[str, Said]) -> None:
+    network, property = (
+        Path(name).name.split(".onnx")[0] for name in (instance.network, instance.property)
+    )
+    line = f"  {network.removesuffix('_batch_2000'):16} {property.split('.vnnlib')[0]:12}"
+    ours = answers["ftheta"]
+    for name, said in answers.items():
+        line += f"  {name} {said.seconds:.3f} {said.answer}"
+        if said.failure:
+            line += f" (failed: {said.failure[:100]})"
+        elif name != "ftheta":
+            line += f" ({said.seconds / ours.seconds:.1f}×{_open_ends(said, ours)})"
+        if {instance.answer, said.answer} == {"sat", "unsat"}:
+            line += " WRONG"
+    print(line, flush=True)
+
+
+def _open_ends(said: Said, ours: Said) -> str:
+    if ours.answer == "?":
+        return " nothing by us" if said.answer != "?" else " neither"
+    return " at least" if said.answer == "?" else ""
+
+
+def _measure_start(folder: Path, instance: Instance) -> float:
+    """Processor seconds of `ftheta verify` as a process, beyond those of the same question in a process that runs."""
+    files = [str(folder / file) for file in (instance.network, instance.property)]
+    command = [sys.executable, "-m", "ftheta", "verify", *files, "--threads", "1"]
+    return _time_cold(command) - _decide(folder, instance).seconds
+
+
+def _print_ratios(answers: dict[str, list[Said]], start: float) -> None:
+    """Geometric means over what we decided: a peer that ran out of time counts with the time that it had."""
+    ours = answers.pop("ftheta")
+    for name, theirs in answers.items():
+        pairs = [(p, o) for p, o in zip(theirs, ours) if o.answer != "?" and not p.failure]
+        if pairs:
+            bare = _geometric_mean(p.seconds / o.seconds for p, o in pairs)
+            whole = _geometric_mean((p.start + p.seconds) / (start + o.seconds) for p, o in pairs)
+            print(
+                f"  geometric mean on {len(pairs)}: {name} takes {bare:.1f}× as long as ftheta; "
+                f"{whole:.1f}× with the start of both, {pairs[0][0].start:.2f} s and {start:.2f} s"
+            )
+    answers["ftheta"] = ours
+
+
+def _geometric_mean(ratios: Iterable[float]) -> float:
+    return float(np.exp(np.mean(np.log(list(ratios)))))
+
+
+def _count_by_limits(answers: dict[str, list[Said]]) -> None:
+    for name, said in answers.items():
+        counts = [sum(s.answer != "?" and s.seconds <= limit for s in said) for limit in LIMITS]
+        within = ", ".join(f"{limit:g} s: {count}" for limit, count in zip(LIMITS, counts))
+        print(f"  decided by {name}, of {len(said)}, within {within}")
 
 
 def _packed(path: Path) -> Path | None:
@@ -128,118 +186,12 @@ def _packed(path: Path) -> Path | None:
 
 
 def _unpack(path: Path, folder: Path) -> Path:
-    found = _packed(path)
-    assert found is not None
-    to = folder / path.name
+    """The file itself, in a folder, as peers read it."""
+    to = folder / path.name.removesuffix(".gz")
     if not to.exists():
-        to.write_bytes(
-            gzip.decompress(found.read_bytes()) if found.suffix == ".gz" else found.read_bytes()
-        )
+        packed = path.suffix == ".gz"
+        to.write_bytes(gzip.decompress(path.read_bytes()) if packed else path.read_bytes())
     return to
-
-
-Run = Callable[[Path, Path], tuple[str, float]]
-
-
-def _nnenum() -> Run | str:
-    """nnenum from its folder, one process; its start is taken off. Or why it is not there."""
-    if "FTHETA_NNENUM" not in os.environ:
-        return "FTHETA_NNENUM names no folder"
-    python = os.environ.get("FTHETA_NNENUM_PYTHON", sys.executable)
-    source = Path(os.environ["FTHETA_NNENUM"]) / "src"
-    # one worker process, in the calling one: what is compared is work, not cores
-    begin = (
-        "import sys; from nnenum.settings import Settings; import nnenum.nnenum as m; "
-        "Settings.NUM_PROCESSES = 1; sys.argv = ['nnenum', *sys.argv[1:]]; "
-    )
-    said, start = _run_child([python, "-c", begin], source)
-    if "Error" in said:
-        return said.strip().splitlines()[-1]
-
-    def run(network: Path, property: Path) -> tuple[str, float]:
-        output, seconds = _run_child(
-            [python, "-c", begin + "m.main()", str(network), str(property), str(BUDGET)], source
-        )
-        words = output.lower()
-        answer = (
-            "sat"
-            if "violated" in words or "unsafe" in words
-            else "unsat"
-            if "holds" in words or "safe" in words
-            else "?"
-        )
-        return answer, max(seconds - start, 1e-3)
-
-    return run
-
-
-def _abcrown() -> Run | str:
-    """α,β-CROWN from its folder, on the CPU; its start is taken off. Or why it is not there."""
-    if "FTHETA_ABCROWN" not in os.environ:
-        return "FTHETA_ABCROWN names no folder"
-    python = os.environ.get("FTHETA_ABCROWN_PYTHON", sys.executable)
-    folder = Path(os.environ["FTHETA_ABCROWN"]) / "complete_verifier"
-    said, start = _run_child([python, "-c", "import abcrown"], folder, cwd=folder)
-    if "Error" in said:
-        return said.strip().splitlines()[-1]
-
-    def run(network: Path, property: Path) -> tuple[str, float]:
-        words = [
-            "--device",
-            "cpu",
-            "--timeout",
-            str(BUDGET),
-            "--onnx_path",
-            str(network),
-            "--vnnlib_path",
-            str(property),
-        ]
-        output, seconds = _run_child([python, "abcrown.py", *words], folder, cwd=folder)
-        last = output.lower().rpartition("result:")[2]
-        answer = (
-            "unsat"
-            if "unsat" in last or "safe" in last.replace("unsafe", "")
-            else "sat"
-            if "sat" in last or "unsafe" in last
-            else "?"
-        )
-        return answer, max(seconds - start, 1e-3)
-
-    return run
-
-
-def _marabou() -> Run | str:
-    """Marabou as its package installs it; its start is taken off. Or why it is not there."""
-    if "FTHETA_MARABOU" not in os.environ:
-        return "FTHETA_MARABOU names no folder"
-    python = os.environ.get("FTHETA_MARABOU_PYTHON", sys.executable)
-    folder = Path(os.environ["FTHETA_MARABOU"])
-    said, start = _run_child([python, "-c", "from maraboupy import Marabou"], folder)
-    if "Error" in said:
-        return said.strip().splitlines()[-1]
-
-    def run(network: Path, property: Path) -> tuple[str, float]:
-        words = [str(network), str(property), "--timeout", str(int(BUDGET))]
-        output, seconds = _run_child([python, str(folder / "bin" / "Marabou"), *words], folder)
-        lines = {line.strip() for line in output.lower().splitlines()}
-        return next((answer for answer in ("unsat", "sat") if answer in lines), "?"), max(
-            seconds - start, 1e-3
-        )
-
-    return run
-
-
-def _run_child(command: list[str], source: Path, cwd: Path | None = None) -> tuple[str, float]:
-    """What a process prints, and the processor seconds of it and of its children."""
-    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment = os.environ | one | {"PYTHONPATH": str(source)}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command, env=environment, cwd=cwd, capture_output=True, text=True, timeout=10 * BUDGET
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.stdout + done.stderr, seconds
 
 
 # ---- growth ----
@@ -406,11 +358,16 @@ def time_start() -> None:
     property = _packed(folder / "vnnlib/prop_3.vnnlib")
     if network is None or property is None:
         return
-    root = Path(__file__).parent.parent
     ours = [sys.executable, "-m", "ftheta", "verify", str(network), str(property), "--threads", "1"]
     bare = [sys.executable, "-c", "import numpy, numba"]
-    _run_child(ours, root)
-    best = [min(_run_child(command, root)[1] for _ in range(3)) for command in (ours, bare)]
+    best = _time_cold(ours), _time_cold(bare)
     print(
         f"cold start: ftheta verify {best[0]:.2f} s, import numpy, numba {best[1]:.2f} s: {best[0] / best[1]:.2f}×"
     )
+
+
+def _time_cold(command: list[str]) -> float:
+    """Of a process; the bytecode of what it imports is there, as after an installation."""
+    root = Path(__file__).parent.parent
+    with tempfile.TemporaryDirectory() as place:
+        return min(run_child(command, root, PYTHONPYCACHEPREFIX=place)[2] for _ in range(5))
