@@ -10,7 +10,9 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil, inf
 from pathlib import Path
@@ -139,16 +141,26 @@ def run_child(
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command,
-        env=environment,
-        cwd=cwd,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60 + PATIENCE * limit,
-        preexec_fn=stop_in_time,
-    )
+    # into a file: what a peer has started may outlive it, and would keep a pipe open
+    with tempfile.TemporaryFile("w+") as said:
+        child = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=cwd,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            preexec_fn=stop_in_time,
+            start_new_session=True,
+        )
+        try:
+            code = child.wait(60 + PATIENCE * limit)
+        except subprocess.TimeoutExpired:
+            code = -signal.SIGKILL
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        said.seek(0)
+        output = said.read()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.returncode, done.stdout, spent
+    return code, output, spent

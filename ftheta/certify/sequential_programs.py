@@ -6,7 +6,10 @@ makes the largest linearised excess least is a linear program in the inputs. The
 its linearisation and shrinks where it does not.
 """
 
-from time import monotonic
+from collections.abc import Callable
+from math import inf
+from time import monotonic, thread_time
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +18,8 @@ from ftheta.shapes import Float, Int
 from .attacks import Attacked, Propose, propagate, pull_back
 from .goals import Array, FloatSet, Goal, set_goal
 from .questions import Case
+
+IsOver: TypeAlias = Callable[[], bool]
 
 STARTS = 512  # random points, of which the best of each disjunct are moved
 BEST = 3
@@ -32,9 +37,10 @@ def attack_by_programs(
     seconds: float,
     propose: Propose,
     disjuncts: Int[np.ndarray, "k"] | None = None,
+    work: float = inf,
 ) -> Float[np.ndarray, "d"] | None:
-    """A point of the set for which `propose` says True, or None; ends after `seconds`. `disjuncts` restricts the search
-    to some of them."""
+    """A point of the set for which `propose` says True, or None; ends after `seconds`, and after `work` seconds of the
+    processor, so that a busy machine tries as much as others. `disjuncts` restricts the search to some of them."""
     low, high = (np.array(side, np.float64) for side in case.box.inner())
     inside = FloatSet.inside(case)
     goal = set_goal(case, net.widths[0], net.widths[-1])
@@ -44,20 +50,28 @@ def attack_by_programs(
     if not len(joint) or not np.all(low <= high):
         return None
     end = monotonic() + seconds
-    while monotonic() < end:
+    work_end = thread_time() + work
+    is_over: IsOver = lambda: monotonic() > end or thread_time() > work_end
+    while not is_over():
         points = inside.clip(rng.uniform(low, high, (STARTS, len(low))))
         outputs, _ = propagate(net, points)
         worst = goal.worst(goal.excess(points, outputs))
         for d in joint:
             for r in np.argsort(worst[:, d])[:BEST]:
-                found = _descend(net, goal, inside, points[r], int(d), propose, end)
+                found = _descend(net, goal, inside, points[r], int(d), propose, is_over)
                 if found is not None:
                     return found
     return None
 
 
 def _descend(
-    net: Attacked, goal: Goal, inside: FloatSet, start: Array, d: int, propose: Propose, end: float
+    net: Attacked,
+    goal: Goal,
+    inside: FloatSet,
+    start: Array,
+    d: int,
+    propose: Propose,
+    is_over: IsOver,
 ) -> Array | None:
     """Steps from one point towards disjunct `d`."""
     rows = np.flatnonzero(goal.member[d])
@@ -68,7 +82,7 @@ def _descend(
     for _ in range(STEPS):
         if excess.max() <= 0 and propose(x):
             return x
-        if monotonic() > end or reach < LEAST_REACH:
+        if is_over() or reach < LEAST_REACH:
             return None
         step = _step(excess, slopes, low - x, high - x, reach * (high - low))
         if step is None:

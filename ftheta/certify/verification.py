@@ -55,7 +55,9 @@ GLANCE = 0.05  # seconds for boxes before the first attack
 # before the second one, from many starts, and before the third one, by linear programs
 LOOKS = (0.2, 0.5)
 ATTACK = 0.1  # of the time for an attack
-PROGRAMS = 0.5  # seconds at most for an attack by linear programs: it finds what it finds at once
+PROGRAMS = (
+    0.5  # seconds of the processor for an attack by linear programs: it finds what it finds at once
+)
 ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
 MOST_ENCLOSED = 64  # open parts that are bounded one by one when the time is over
@@ -347,7 +349,7 @@ def _attack_by_programs(
         return None
     import_module("scipy.optimize")  # it takes a while, and not the time of the attack
     return attack_by_programs(
-        net, case, np.random.default_rng(0), min(PROGRAMS, seconds), judge.propose
+        net, case, np.random.default_rng(0), seconds, judge.propose, work=PROGRAMS
     )
 
 

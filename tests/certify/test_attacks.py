@@ -1,11 +1,14 @@
 """Attacks find what is there, inside the box, and end in time."""
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import count, pairwise
 from time import monotonic
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
+from ftheta.certify import verification
 from ftheta.certify.attacks import attack, propagate, pull_back, sign_step
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Question, Row
@@ -132,3 +135,18 @@ def test_programs_are_for_conjunctions_and_end_in_time() -> None:
     rng = np.random.default_rng(0)
     assert attack_by_programs(net, Case(box, ((row,),)), rng, 60.0, lambda point: True) is None
     assert attack_by_programs(net, Case(box, ((row, row),)), rng, 0.2, lambda point: True) is None
+
+
+def test_a_busy_machine_tries_programs_as_long_as_others(monkeypatch) -> None:
+    """The clock runs on by a second at every look, as where other programs have the processor."""
+    seconds = count(0.0, 1.0)
+    monkeypatch.setattr("ftheta.certify.sequential_programs.monotonic", lambda: next(seconds))
+    net = ReluNetwork.dense([np.eye(2), np.eye(2)], [np.ones(2), -np.ones(2)])
+    third = Fraction(1, 3)
+    near = [
+        Row({}, {j: Fraction(s)}, s * third + Fraction(1, 2**20)) for j in (0, 1) for s in (1, -1)
+    ]
+    case = Case(Box((Fraction(-1),) * 2, (Fraction(1),) * 2), (tuple(near),))
+    judge: Any = SimpleNamespace(propose=lambda _: True)
+    found = verification._attack_by_programs(net, case, 1000.0, judge)
+    assert found is not None and np.abs(found - 1 / 3).max() <= 2.0**-20

@@ -7,7 +7,7 @@ back what is left. As long as nothing is compiled, small networks are searched b
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,11 +36,17 @@ FIRST_MARGIN = 1e-13  # by how much a point must meet the rows after one that me
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A box, and the signs of the neurons that are fixed in it."""
+    """A box, and the signs of the neurons that are fixed in it; `rank` is its place in the order of the search: one
+    thread alone would go on with the highest."""
 
     lo: np.ndarray
     hi: np.ndarray
     signs: np.ndarray
+    rank: tuple[int, ...] = ()
+
+    def is_the_same(self, other: "_Part") -> bool:
+        pairs = ((self.lo, other.lo), (self.hi, other.hi), (self.signs, other.signs))
+        return all(np.array_equal(a, b) for a, b in pairs)
 
 
 @dataclass
@@ -81,9 +87,14 @@ class _Pool:
             self.changed.notify_all()
             return []
 
-    def give_back(self, left: Sequence[_Part], looked_at: int, stuck: int) -> None:
+    def give_back(
+        self, parts: Sequence[_Part], left: Sequence[_Part], looked_at: int, stuck: int
+    ) -> None:
+        """What is `left` of the parts that were taken. They stand where they stood in the order of the search, so that
+        two threads find a counter-example no later than one would."""
         with self.changed:
-            self.boxes += left
+            self.boxes += _ranked(parts, left)
+            self.boxes.sort(key=lambda part: part.rank)
             self.looked_at += looked_at
             self.stuck += stuck
             self.working -= 1
@@ -121,6 +132,19 @@ class _Pool:
         lower[side] = middle
         upper[side] = middle
         return [_Part(part.lo, lower, part.signs), _Part(upper, part.hi, part.signs)]
+
+
+def _ranked(parts: Sequence[_Part], left: Sequence[_Part]) -> list[_Part]:
+    """What is left of `parts`, with ranks: the last ones were searched first, so that what is new comes from the first
+    one that has changed."""
+    kept = 0
+    while kept < min(len(parts), len(left)) and left[kept].is_the_same(parts[kept]):
+        kept += 1
+    new = left[kept:]
+    if not new:
+        return list(parts[:kept])
+    rank = parts[min(kept, len(parts) - 1)].rank
+    return [*parts[:kept], *(replace(part, rank=(*rank, k)) for k, part in enumerate(new))]
 
 
 class InputSearch:
@@ -274,7 +298,7 @@ def _work(
             pool.error = error
             left = parts  # all of them are open again: what was under way may be half done
         finally:
-            pool.give_back(left, int(counts[0]), int(counts[1]))
+            pool.give_back(parts, left, int(counts[0]), int(counts[1]))
 
 
 def _fit_chunk(chunk: int, looked_at: int, seconds: float) -> int:
