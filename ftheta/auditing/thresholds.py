@@ -80,6 +80,7 @@ _RELATIONS = {
     ">": operator.gt,
     "<": operator.lt,
 }
+_LISTED = 'require = ["accuracy >= 0.95"]'
 _EXAMPLE = "write `accuracy >= 0.95` or `certified_accuracy(linf, 0.01) >= 0.8`"
 
 
@@ -130,20 +131,30 @@ def _texts_of(path: Path) -> list[str]:
         raise UsageError(
             "This is not TOML.", where=str(path), got=str(error), remedy="see docs/audit.md"
         ) from None
-    here = (
-        data.get("tool", {}).get("ftheta", {}).get("audit", {})
-        if path.name == "pyproject.toml"
-        else data
-    )
-    texts = here.get("require", [])
+    here = _table_in(data) if path.name == "pyproject.toml" else data
+    if here is None:
+        return []
+    strange = next((key for key in here if key != "require"), None)
+    if strange is not None or "require" not in here:  # else a build passes that was to be stopped
+        raise UsageError(
+            "Thresholds are the list `require`, and nothing else is read.",
+            where=str(path),
+            got="no such list" if strange is None else strange,
+            remedy=_LISTED,
+        )
+    texts = here["require"]
     if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
         raise UsageError(
-            "`require` is a list of thresholds.",
-            where=str(path),
-            got=repr(texts),
-            remedy='require = ["accuracy >= 0.95"]',
+            "`require` is a list of thresholds.", where=str(path), got=repr(texts), remedy=_LISTED
         )
     return texts
+
+
+def _table_in(project: Any) -> Any:
+    """`[tool.ftheta.audit]` of a `pyproject.toml`, or None."""
+    for name in ("tool", "ftheta", "audit"):
+        project = project.get(name) if isinstance(project, dict) else None
+    return project if isinstance(project, dict) else None
 
 
 def parse_threshold(text: str) -> Threshold:

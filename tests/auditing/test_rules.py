@@ -159,6 +159,25 @@ def test_thresholds_come_from_files(tmp_path):
         read_thresholds([str(tmp_path / "missing.toml")])
 
 
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ('[tool.ftheta.audit]\nrequires = ["error < 1"]\n', "requires"),
+        ("[tool.ftheta.audit]\naccuracy = 0.95\n", "accuracy"),
+        ("[tool.ftheta.audit]\n", "no such list"),
+        ("tool = 3\n", ""),
+        ("[tool.other]\nrequire = 1\n", ""),
+    ],
+)
+def test_a_misspelt_list_of_thresholds_stops_the_build(tmp_path, text, part):
+    (tmp_path / "pyproject.toml").write_text(text)
+    if not part:  # nothing is asked for here
+        assert project_thresholds(tmp_path) == []
+        return
+    with pytest.raises(UsageError, match=part):
+        project_thresholds(tmp_path)
+
+
 def test_exit_codes_tell_missed_from_unknown():
     audit = audit_with()
     of = lambda *texts: exit_code_of(require(audit, read_thresholds(texts)).requirements)
