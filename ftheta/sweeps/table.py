@@ -103,11 +103,17 @@ def column(values: Sequence[Any]) -> np.ndarray:
         return np.array(values, bool)
     if kinds == {int} and all(abs(value) < 1 << 63 for value in values):
         return np.array(values, np.int64)
-    if kinds and kinds <= {int, float, type(None)} and kinds != {type(None)}:
+    numbers = kinds and kinds <= {int, float, type(None)} and kinds != {type(None)}
+    if numbers and all(_is_float(value) for value in values if isinstance(value, int)):
         return np.array([np.nan if value is None else value for value in values], np.float64)
     found = np.empty(len(values), object)
     found[:] = list(values)
     return found
+
+
+def _is_float(whole: int) -> bool:
+    """Whether a whole number is one of float64, none of its digits lost."""
+    return whole.bit_length() <= 1023 and int(float(whole)) == whole
 
 
 def ensure_savable(path: str | Path) -> Path:

@@ -353,3 +353,11 @@ def test_programs_are_differentiable_away_from_their_kinks(f, smooth, bent):
         graph = trace(f, 1.0, fold_rounded=False)
     assert all(is_differentiable_at(graph, x) for x in smooth)
     assert not any(is_differentiable_at(graph, x) for x in bent)
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e-150, 1e150, 1e200])
+def test_nothing_is_said_of_codes_whose_squares_are_no_floats(scale):
+    rng = np.random.default_rng(2)
+    data = Dataset("signals", rng.normal(size=(20, 2)), scale * rng.normal(size=20))
+    found = run(theorem("ista-lista"), data)
+    assert found.verdict is Verdict.INCONCLUSIVE and not found.claims

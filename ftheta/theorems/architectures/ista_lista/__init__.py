@@ -81,6 +81,11 @@ def _dictionary_and_signals_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
     ].T.astype(float)
 
 
+def _squares_fit(*arrays: np.ndarray) -> bool:
+    """Whether the squares of the largest numbers, and of those that count beside them, are floats."""
+    return all(1e-140 < float(np.abs(array).max(initial=0.0)) < 1e140 for array in arrays)
+
+
 @hypothesis(
     "x is a dictionary with one atom per column, y has one signal per column; neither is zero",
     remedy=f"give x of shape (n, d) and y of shape (n, m), with n and d at most {MOST}",
@@ -153,6 +158,9 @@ def ista_lista(
     $F_k-F^*\le2LR^2/(k+1)^2$; a residual scaled into $\|A^\top\nu\|_\infty\le\lambda$ certifies $F-F^*$ by duality.
     LISTA learns $(W_e,S,\theta)$ in $\alpha\leftarrow S_\theta(W_ex+S\alpha)$ to err less after $K$ layers."""
     A, signals = _dictionary_and_signals_of(data)
+    if not _squares_fit(A, signals):
+        told = "squares of the dictionary or of the signals leave the range of float64: rescale"
+        return Evidence((), summary=told)
     seed = int(rng.integers(2**31))
     # the first two thirds of the signals are learnt from, the others judged on
     weight = penalty * float(np.abs(signals @ A).max(1).mean())
