@@ -1,10 +1,11 @@
-"""Sweeps: 64 networks beside PyTorch, one core and two, bookkeeping, a store of a million rows, Dask.
+"""Sweeps: 64 networks beside PyTorch, one core and two, bookkeeping, a store of a million rows, Dask, a crowd.
 
 Training is counted in CPU seconds of the busiest core, which is the wall time of a machine that has nothing else to do;
 wall times are printed beside where they are what matters. PyTorch is run by this Python, or by the one that
 FTHETA_TORCH_PYTHON names, where torch can be imported.
 """
 
+import heapq
 import json
 import os
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from ftheta.sweeps import Grid, Networks, Pool, Store, sweep
+from ftheta.sweeps.grid import Cell
+from ftheta.sweeps.pool import Event, Payload
 from ftheta.sweeps.store import Outcome
 
 NETWORKS = 64
@@ -31,6 +34,7 @@ def main() -> None:
     bookkeeping()
     million()
     dask()
+    crowd()
 
 
 def training(widths: tuple[int, ...], rows: int) -> None:
@@ -176,3 +180,59 @@ def seconds(on) -> tuple[float, float]:
             marks.append(time.perf_counter())
         found.append((marks[1] - marks[0], marks[2] - marks[1]))
     return min(f[0] for f in found), min(f[1] for f in found)
+
+
+class SimulatedWorkers:
+    """Workers that wait instead of computing: the client, its store and its clock are real.
+
+    As with Dask each holds two tasks, and the outcomes of a task come together at its end, after a `delay` on the way
+    there and back.
+    """
+
+    def __init__(self, count: int, cell: float, delay: float) -> None:
+        self.note = ""
+        self.size = count
+        self.cell = cell
+        self.delay = delay
+        self.busy = 0.0  # seconds of work that were done
+        self._free = [0.0] * count  # when each will have done what it holds
+        self._ends: list[tuple[float, int, int]] = []  # when, which task, how many cells
+
+    def room(self) -> bool:
+        return len(self._ends) < 2 * self.size
+
+    def submit(self, payload: Payload, task: int, cells: list[Cell]) -> None:
+        begun = max(time.perf_counter() + self.delay, heapq.heappop(self._free))
+        end = begun + self.cell * len(cells)
+        heapq.heappush(self._free, end)
+        heapq.heappush(self._ends, (end + self.delay, task, len(cells)))
+
+    def events(self, timeout: float) -> list[Event]:
+        if self._ends:
+            time.sleep(max(0.0, min(timeout, self._ends[0][0] - time.perf_counter())))
+        heard: list[Event] = []
+        while self._ends and self._ends[0][0] <= time.perf_counter():
+            _, task, count = heapq.heappop(self._ends)
+            self.busy += self.cell * count
+            outcome = Outcome({"value": 1.0}, None, self.cell)
+            heard += [Event("cell", task, k, outcome) for k in range(count)]
+            heard.append(Event("end", task))
+        return heard
+
+    def stop(self) -> None:
+        self._ends.clear()
+
+
+def crowd(workers: int = 100, cell: float = 0.05, delay: float = 0.005) -> None:
+    """The share of their time that many workers have something to do, and what the client takes for it."""
+    cells = int(10 * workers / cell)
+    crew = SimulatedWorkers(workers, cell, delay)
+    with tempfile.TemporaryDirectory() as folder:
+        begun = (time.perf_counter(), time.process_time())
+        sweep(tiny, {"a": range(cells)}, on=crew, store=Path(folder) / "runs.db").close()
+        wall = time.perf_counter() - begun[0]
+        client = time.process_time() - begun[1]
+    print(
+        f"\n{workers} simulated workers, {cells:,} cells of {1e3 * cell:.0f} ms, {1e3 * delay:.0f} ms on the way: "
+        f"busy {crew.busy / (workers * wall):.1%} of the time; the client {1e3 * client / cells:.3f} ms of CPU a cell"
+    )

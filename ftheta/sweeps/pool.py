@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.processes import pool
@@ -37,6 +37,7 @@ class NoWorkers(Exception):
     """There has been no worker for so long that the sweep ends with what is done; the text says so."""
 
 
+@runtime_checkable
 class Backend(Protocol):
     """Those who work: processes here, or a cluster. `note` is what there is to say of them, if anything."""
 

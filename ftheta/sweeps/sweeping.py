@@ -51,8 +51,8 @@ def sweep(
     seeds
         How many (0, 1, …), or which.
     on
-        Who works: None for one process a core of this machine, a number of processes, a `Pool`, a Dask client, or the
-        address of a Dask scheduler, `"dask://host:port"`.
+        Who works: None for one process a core of this machine, a number of processes, a `Pool`, a Dask client, the
+        address of a Dask scheduler, `"dask://host:port"`, or a `Backend` of one's own.
     store
         The SQLite file that holds the results, new or begun: cells that are there are not done again. In memory, if
         not said.
@@ -98,7 +98,7 @@ def backend_of(on: Any, wait: float = WAIT) -> tuple[Backend, bool]:
     """Who works, and whether they end with the sweep."""
     if on is None or (isinstance(on, int) and not isinstance(on, bool)):
         return Pool(on), True
-    if isinstance(on, Pool):
+    if isinstance(on, Backend):
         return on, False
     from .cluster import dask_backend
 

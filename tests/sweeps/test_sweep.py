@@ -17,7 +17,10 @@ from ftheta.logic import SubjectError, UsageError
 from ftheta.processes.environment import worker_environment
 from ftheta.processes.worker import program
 from ftheta.sweeps import Pool, Store, sweep
+from ftheta.sweeps.grid import Cell
 from ftheta.sweeps.identity import code_digest
+from ftheta.sweeps.pool import Event, Payload
+from ftheta.sweeps.store import Outcome
 
 from . import trainings
 
@@ -311,3 +314,40 @@ def test_a_worker_whose_client_is_gone_ends_quietly():
     assert worker.wait(60) == 0 and worker.stderr.read() == b""
     worker.stdin.close()
     worker.stderr.close()
+
+
+class Crew:
+    """Workers of somebody else: what was handed out last is done first, and all of it at once."""
+
+    size = 3
+    note = ""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[int, list[Cell]]] = []
+        self.seen: list[int] = []
+
+    def room(self) -> bool:
+        return len(self.held) < 2 * self.size
+
+    def submit(self, payload: Payload, task: int, cells: list[Cell]) -> None:
+        self.held.append((task, cells))
+
+    def events(self, timeout: float) -> list[Event]:
+        task, cells = self.held.pop()
+        values = [cell.settings["a"] for cell in cells]
+        self.seen += values
+        done = [
+            Event("cell", task, k, Outcome({"value": 2.0 * a}, None, 0.01))
+            for k, a in enumerate(values)
+        ]
+        return [*done, Event("end", task)]
+
+    def stop(self) -> None:
+        self.held.clear()
+
+
+def test_workers_of_ones_own_get_every_cell_once():
+    crew = Crew()
+    found = sweep(trainings.tiny, {"a": range(40)}, on=crew)
+    assert sorted(crew.seen) == list(range(40))
+    assert list(found.table()["value"]) == [2.0 * a for a in range(40)]
