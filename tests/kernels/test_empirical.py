@@ -9,7 +9,6 @@ import pytest
 
 from ftheta.kernels.dispatch import ntk
 from ftheta.kernels.empirical import contraction
-from ftheta.kernels.empirical.contraction import is_long
 from ftheta.kernels.empirical.contraction_plan import plan_contraction
 from ftheta.kernels.empirical.kernel import choices
 from ftheta.logic import UsageError
@@ -126,6 +125,7 @@ def test_rows_with_themselves_have_the_kernel_of_products_with_vectors(make, out
     net = make(rng)
     X = rng.normal(size=(9, *net.input_shape))
     own = ntk(net, X, outputs=outputs, method="structured")
+    assert own.flags.writeable
     turned = own.transpose(1, 0, 3, 2) if outputs == "full" else own.T
     assert np.allclose(own, turned, rtol=1e-13, atol=1e-13)
     columns = ntk(net, X, outputs=outputs, method="products")
@@ -149,16 +149,11 @@ def test_chunks_are_of_one_size_and_leave_no_row_out(monkeypatch):
     assert np.array_equal(same, rows) and np.array_equal(squares, rows**2)
 
 
-def test_of_the_long_parts_alone_numpy_forms_the_product():
-    rng = np.random.default_rng(8)
-    net = long(rng)
-    with jax.enable_x64(True):
-        plan = plan_contraction(net.apply, net.params, np.zeros(net.input_shape))
-    assert {part.parameter.shape: is_long(plan, part) for part in plan.parts} == {
-        (70, 60): True,
-        (60,): False,
-        (2, 60): False,
-    }
+def test_chunks_are_gathered_where_xla_takes_arrays_over():
+    for shape in ((3, 5), (7,), (2, 3, 11)):
+        array = contraction._empty(shape, np.float32)
+        assert array.shape == shape and array.dtype == np.float32 and array.flags.writeable
+        assert array.ctypes.data % contraction.LINE == 0
 
 
 def test_a_network_is_traced_for_its_first_kernel_alone():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 import jax
@@ -16,10 +17,11 @@ from ftheta.graph.interpret import active_slots, backward, forward
 from .contraction_plan import ContractionPlan, ParameterBlock
 
 LONG = 4096
-"""Numbers of a row from which on NumPy's product of an array with itself is faster than the halves of XLA, which copies
-them."""
+"""Numbers of a row from which on derivatives are long."""
 CHUNK = 32
 """Rows whose long derivatives are taken at a time: what is held on the way stays in the caches."""
+LINE = 64
+"""Bytes. Arrays that begin at a multiple of it are taken over by XLA, others are copied."""
 FEW = 128
 """Rows of which the whole product is as fast as three quarters of it."""
 
@@ -27,7 +29,7 @@ FEW = 128
 @dataclass(frozen=True)
 class Contraction:
     """`prepare(params, rows)` is what is needed of each row; `block(left, right)` the kernel between two such.
-    `alone(params, rows)` is the kernel of all rows with themselves, in one program."""
+    `alone(params, rows)` is the kernel of rows with themselves."""
 
     prepare: Callable[[Any, Any], Any]
     block: Callable[[Any, Any], np.ndarray]
@@ -41,35 +43,40 @@ class Contraction:
 def by_derivatives(plan: ContractionPlan, full: bool) -> Contraction:
     """From the parts of the plan: adjoints of every output at every input, then products of Gram matrices."""
     features = jax.jit(partial(_features, plan))
-    chunked = any(is_long(plan, part) and part.positions > 1 for part in plan.parts)
+    chunked = any(_is_long(plan, part) for part in plan.parts)
     prepare = partial(_in_chunks, features) if chunked else features
-    short = jax.jit(partial(_block, plan, full))
+    pair = jax.jit(partial(_block, plan, full))
     halves = jax.jit(partial(_by_halves, plan, full))
     at_once = jax.jit(partial(_at_once, plan, full))
 
-    def finish(total: Any, left: list[Any], right: list[Any]) -> np.ndarray:
-        found = np.asarray(total)
-        for d, e in zip(left, right):
-            found = found + _product(np.asarray(d), np.asarray(e), full)
-        return found.swapaxes(1, 2) if full else found / plan.outputs
-
-    def block(left: Any, right: Any) -> np.ndarray:
-        return finish(short(left, right), _long(plan, left), _long(plan, right))
+    def finish(total: Any) -> np.ndarray:
+        return np.array(total).swapaxes(1, 2) if full else np.asarray(total) / plan.outputs
 
     def alone(params: Any, x: Any) -> np.ndarray:
-        if chunked:
-            rows = prepare(params, x)
-            return finish(halves(rows), _long(plan, rows), _long(plan, rows))
-        total, long = at_once(params, x)
-        return finish(total, long, long)
+        if not chunked:
+            return finish(at_once(params, x))
+        rows = prepare(params, x)
+        return finish(pair(rows, rows) if len(x) < 2 * FEW else halves(*_split(rows)))
 
-    return Contraction(prepare, block, alone)
+    return Contraction(prepare, lambda left, right: finish(pair(left, right)), alone)
 
 
-def _at_once(plan: ContractionPlan, full: bool, params: Any, x: Any) -> tuple[jax.Array, list[Any]]:
-    """The kernel of all inputs with themselves but for long parts, and the rows of those."""
+def _is_long(plan: ContractionPlan, part: ParameterBlock) -> bool:
+    """Whether it is convolved, or multiplies many tokens, with long derivatives."""
+    return part.joined and part.positions > 1 and part.parameter.size * plan.outputs > LONG
+
+
+def _at_once(plan: ContractionPlan, full: bool, params: Any, x: Any) -> jax.Array:
+    """The kernel of all inputs with themselves."""
     rows = _features(plan, params, x)
-    return _by_halves(plan, full, rows), _long(plan, rows)
+    if len(x) < 2 * FEW:
+        return _block(plan, full, rows, rows)
+    return _by_halves(plan, full, *_split(rows))
+
+
+def _split(rows: Any) -> tuple[Any, Any]:
+    n = len(rows[0][1])
+    return jax.tree.map(lambda a: a[: n // 2], rows), jax.tree.map(lambda a: a[n // 2 :], rows)
 
 
 def _in_chunks(features: Callable[[Any, Any], Any], params: Any, x: Any) -> Any:
@@ -83,19 +90,18 @@ def _in_chunks(features: Callable[[Any, Any], Any], params: Any, x: Any) -> Any:
         rows = slice(min(start, n - CHUNK), min(start + CHUNK, n))
         found = features(params, x[rows])
         if whole is None:
-            whole = jax.tree.map(lambda a: np.empty((n, *a.shape[1:]), a.dtype), found)
+            whole = jax.tree.map(lambda a: _empty((n, *a.shape[1:]), a.dtype), found)
         for into, some in zip(jax.tree.leaves(whole), jax.tree.leaves(found)):
             into[rows] = some
     return whole
 
 
-def _long(plan: ContractionPlan, rows: Any) -> list[Any]:
-    return [d for part, (_, d) in zip(plan.parts, rows) if is_long(plan, part)]
-
-
-def is_long(plan: ContractionPlan, part: ParameterBlock) -> bool:
-    """Whether its product is left to NumPy, which forms one half alone of the product of an array with itself."""
-    return part.joined and part.parameter.size * plan.outputs > LONG
+def _empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array that begins at the beginning of a line of the caches."""
+    size = prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _features(plan: ContractionPlan, params: Any, x: Any) -> list[tuple[Any, Any]]:
@@ -158,13 +164,8 @@ def _join(part: ParameterBlock, operands: list[Any], adjoints: list[Any]) -> Any
     return total
 
 
-def _by_halves(plan: ContractionPlan, full: bool, rows: Any) -> jax.Array:
-    """The kernel of a block of inputs with itself: what is below the diagonal is what is above it."""
-    n = len(rows[0][1])
-    if n < 2 * FEW:
-        return _block(plan, full, rows, rows)
-    first = jax.tree.map(lambda a: a[: n // 2], rows)
-    second = jax.tree.map(lambda a: a[n // 2 :], rows)
+def _by_halves(plan: ContractionPlan, full: bool, first: Any, second: Any) -> jax.Array:
+    """The kernel of two halves of the inputs with themselves: what is below the diagonal is what is above it."""
     upper = _block(plan, full, first, second)
     lower = upper.transpose(2, 3, 0, 1) if full else upper.T
     whole = [[_block(plan, full, first, first), upper], [lower, _block(plan, full, second, second)]]
@@ -172,16 +173,14 @@ def _by_halves(plan: ContractionPlan, full: bool, rows: Any) -> jax.Array:
 
 
 def _block(plan: ContractionPlan, full: bool, left: Any, right: Any) -> jax.Array:
-    """The sum over all outputs of the kernel between two blocks of inputs, but for long parts. Gram matrices of
-    adjoints that parts share are made once."""
+    """The sum over all outputs of the kernel between two blocks of inputs. Gram matrices of adjoints that parts share
+    are made once."""
     n = len(left[0][1])
     m = len(right[0][1])
     many = plan.outputs
     total = jnp.zeros((n, many, m, many) if full else (n, m))
     known: dict[int, jax.Array] = {}
     for part, (a, d), (b, e) in zip(plan.parts, left, right):
-        if is_long(plan, part):
-            continue
         slot = part.adjoints()[0].id
         if part.positions > 1 and part.apart:
             total = total + _over_positions(a, b, d, e, full)
