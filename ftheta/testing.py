@@ -32,6 +32,7 @@ def assert_audit(model: Any, data: Any = None, *thresholds: str, **options: Any)
     Without `thresholds` those of `[tool.ftheta.audit]` in `pyproject.toml` here are taken; one may also be the name of
     a TOML file. The `options` are those of `ft.audit`.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     wanted = read_thresholds(thresholds or project_thresholds(Path.cwd()))
     if not wanted:
         remedy = 'give `"accuracy >= 0.95"`, or `require = [...]` under [tool.ftheta.audit] in pyproject.toml'

@@ -29,10 +29,11 @@ def skeleton(arrays: Mapping[str, np.ndarray], weights: str) -> str:
     head += [f'layout = "{"jax" if jax else "torch"}"', 'input = ["?"]  # the shape of one input']
     head.append("# the layers stand in the order of their names: put them in that of the network")
     blocks = _blocks(arrays)
+    table = next(iter(blocks)) if not jax and _begins_with_table(blocks, arrays) else None
     lines = [
         line
         for prefix, names in list(blocks.items())[:MOST]
-        for line in _layer(prefix, names, arrays)
+        for line in _layer(prefix, names, arrays, is_table=prefix == table)
     ]
     if len(blocks) > MOST:
         lines.append(f"\n# … and {len(blocks) - MOST} more")
@@ -73,7 +74,21 @@ def _cut(name: str) -> list[str]:
     return [part for part in re.split(r"(\d+)", name) if part]
 
 
-def _layer(prefix: str, names: list[str], arrays: Mapping[str, np.ndarray]) -> list[str]:
+def _begins_with_table(blocks: Mapping[str, list[str]], arrays: Mapping[str, np.ndarray]) -> bool:
+    """Whether the first layer of PyTorch is a table of embeddings: without a bias, and what follows takes as many
+    numbers as it has columns. Behind a dense layer it would take as many as there are rows."""
+    few = [[arrays[name].shape for name in names] for names in list(blocks.values())[:2]]
+    if len(few) < 2 or [len(shape) for shape in few[0]] != [2]:
+        return False
+    most = max(map(len, few[1]))
+    taken = {shape[min(most, 2) - 1] for shape in few[1] if len(shape) == most > 0}
+    rows, columns = few[0][0]
+    return columns in taken and rows not in taken
+
+
+def _layer(
+    prefix: str, names: list[str], arrays: Mapping[str, np.ndarray], *, is_table: bool = False
+) -> list[str]:
     shapes = {name: arrays[name].shape for name in names}
     ranks = [len(shape) for shape in shapes.values()]
     told = ", ".join(
@@ -93,7 +108,7 @@ def _layer(prefix: str, names: list[str], arrays: Mapping[str, np.ndarray]) -> l
             f"name = {json.dumps(prefix)}",
             *_statistics(prefix, names),
         ]
-    if ranks == [2] and TABLE.search(names[0]):
+    if ranks == [2] and (is_table or TABLE.search(names[0])):
         return [
             *lines,
             'kind = "embedding"  # of whole numbers, as the first layer',

@@ -168,6 +168,24 @@ def test_the_skeleton_knows_embeddings_recurrent_layers_and_norms_of_torch():
     assert "# cell: an LSTM" in text
 
 
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda nn: (nn.Embedding(50, 8), nn.LSTM(8, 16)), "embedding"),
+        (lambda nn: (nn.Embedding(50, 8), nn.Linear(8, 3)), "embedding"),
+        (lambda nn: (nn.Embedding(50, 8), nn.LayerNorm(8)), "embedding"),
+        (lambda nn: (nn.Linear(8, 50, bias=False), nn.LayerNorm(50)), "dense"),
+        (lambda nn: (nn.Linear(8, 50, bias=False), nn.BatchNorm1d(50)), "dense"),
+        (lambda nn: (nn.Linear(8, 8, bias=False), nn.GRU(8, 4)), "dense"),  # may be either
+    ],
+)
+def test_the_skeleton_knows_a_table_without_a_name_by_what_follows(make, kind):
+    torch = pytest.importorskip("torch")
+    arrays = torch.nn.ModuleList(make(torch.nn)).state_dict()
+    text = skeleton({name: array.numpy() for name, array in arrays.items()}, "w.safetensors")
+    assert tomllib.loads(text)["layers"][0]["kind"] == kind
+
+
 def test_the_skeleton_joins_the_statistics_that_flax_keeps_apart(tmp_path):
     arrays = {"params/Dense_0/kernel": np.ones((3, 4)), "params/Dense_0/bias": np.zeros(4)}
     arrays |= {"params/Norm_0/scale": np.full(4, 2.0), "params/Norm_0/bias": np.zeros(4)}
