@@ -118,7 +118,7 @@ def _findings(result: Result | None) -> Iterator[str]:
     tables = "".join(map(data_table, result.tables))
     yield fold(t("Numbers"), numbers_html(result.numbers, title="")) if result.numbers else ""
     yield fold(t("Tables"), tables) if tables else ""
-    examples = examples_html(result)
+    examples = examples_html(result, 3)
     yield fold(t("Examples on other subjects"), examples) if examples else ""
 
 

@@ -27,6 +27,7 @@ LOOKED_AT = (
     "index",
     "gallery",
     "theorems/gd-strongly-convex",
+    "theorems/hat-function",
     "courses/gribonval",
     "docs/importing",
     "api/verify",

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -37,6 +38,14 @@ def contents():
 @cache
 def stored(id, **options):
     return from_json(to_json(check(id, **options)))
+
+
+@pytest.mark.parametrize("id", [HAT, RATE])
+def test_no_heading_skips_a_level(id, contents):
+    page = theorem_page(index()[id], stored(id), contents)
+    found = re.findall(r"^(#+) |<h([1-6])", page, re.MULTILINE)
+    levels = [len(marks) or int(level) for marks, level in found]
+    assert levels[0] == 1 and all(b <= a + 1 for a, b in pairwise(levels))
 
 
 @pytest.mark.parametrize("id", [HAT, RATE])
