@@ -367,3 +367,11 @@ def test_a_temperature_is_advised_where_few_rows_are_wrong_but_with_confidence()
     y = np.where(np.arange(n) % 36 == 0, 1 - np.arange(n) % 2, np.arange(n) % 2)
     (found,) = part_of("calibration", FIRST_TWO.with_data(Dataset("rows", x, y))).findings
     assert found.remedy.startswith("divide the logits")
+
+
+def test_confidence_far_away_is_that_of_a_network_that_gives_probabilities_itself():
+    """Of probabilities softmax would make at most e / (e + 2) = 0.58, however sure the network is."""
+    sure = Network("sure", lambda p, x: jax.nn.softmax(p * x), np.float64(5.0), (3,))
+    rows = np.random.default_rng(5).normal(size=(20, 3))
+    found = {f.key: f.value for f in part_of("rays", sure.with_data(Dataset("rows", rows))).facts}
+    assert found["far_confidence"].middle > 0.99

@@ -116,10 +116,14 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     return Part(facts, charts=(_diagram(given),), findings=found_by if says_something else ())
 
 
+def are_probabilities(outputs: np.ndarray) -> bool:
+    """Whether the outputs along the last axis are the probabilities of classes."""
+    return bool((outputs >= 0).all() and (np.abs(outputs.sum(-1) - 1) <= ROUNDING).all())
+
+
 def _read_confidences(outputs: np.ndarray, right: np.ndarray) -> _Confidences:
     """Probabilities as they are, where every row of outputs is one; else softmax."""
-    are_given = bool((outputs >= 0).all() and (np.abs(outputs.sum(1) - 1) <= ROUNDING).all())
-    if not are_given:
+    if not are_probabilities(outputs):
         return _Confidences(outputs, softmax(outputs), right, False)
     logits = np.log(np.maximum(outputs, np.exp(LEAST_LOG)))
     return _Confidences(logits, outputs / outputs.sum(1, keepdims=True), right, True)

@@ -21,6 +21,7 @@ from ftheta.subjects import Network
 
 from ..judging import judge, percent
 from ..part import Part, no_better
+from .calibration import are_probabilities
 from .inputs import affordable, ensure_real_inputs, outputs_at, piecewise_affine, some_rows
 
 RAYS = 8
@@ -103,7 +104,9 @@ def _margin_growth(values: np.ndarray, told: str) -> Fact:
 
 
 def _confidences(values: np.ndarray) -> np.ndarray:
-    """The largest probability of softmax at every point of every ray."""
+    """The largest probability at every point of every ray: of the outputs where these are some, else of softmax."""
+    if are_probabilities(values):
+        return values.max(2)
     rays, points, outputs = values.shape
     return softmax(values.reshape(-1, outputs)).max(1).reshape(rays, points)
 
@@ -112,7 +115,12 @@ def _confidence_facts(values: np.ndarray, told: str) -> list[Fact]:
     found = np.median(_confidences(values), axis=0)
     here = int(np.argmin(np.abs(TIMES - 1.0)))
     n = len(values)
-    note = f"median, softmax of the outputs; {told}"
+    source = (
+        "outputs, which are probabilities"
+        if are_probabilities(values)
+        else "softmax of the outputs"
+    )
+    note = f"median, {source}; {told}"
     return [
         Fact(
             "confidence at the rows of the rays",
