@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
-from ftheta.certify.behaviour.convex import _is_affine
+from ftheta.certify.behaviour.convex import ConvexJudge, _is_affine
 from ftheta.certify.behaviour.linear_slopes import LinearSlopes
 from ftheta.certify.behaviour.loops import cut_out
+from ftheta.certify.behaviour.monotone import MonotoneJudge
 from ftheta.certify.behaviour.properties import read_box
 from ftheta.certify.behaviour.sign_search import SignSearch
 from ftheta.certify.behaviour.slopes import Signs, SlopeRules, exact_slopes
+from ftheta.certify.behaviour.witnesses import Evaluator
 from ftheta.certify.questions import Box
 from ftheta.logic import UsageError
 from ftheta.relu import ReluNetwork
@@ -180,6 +182,46 @@ def test_boxes_without_width_are_boxes_all_the_same(box, answers):
     )
     assert ft.verify(bowl, ft.Convex(box), threads=1, budget=5).holds
     assert ft.verify(bowl, ft.Monotone(box, increasing=[0]), threads=1, budget=1).answer in answers
+
+
+def test_facets_say_nothing_of_a_box_without_width():
+    """A step of 2⁻⁴⁰ on a slope of 10⁶, in a slice: neither chords nor boxes tell."""
+    first = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    offset = np.array([-0.7, -0.7 - 2.0**-40, 1.0])
+    net = ReluNetwork.dense([first, np.array([[1.0, -1.0, 1e6]])], [offset, np.zeros(1)])
+    box = [0.5, 0.0], [1.0, 0.0]
+    assert ft.verify(net, ft.Convex(box), threads=1, budget=0.5).answer in ("unknown", "timeout")
+
+
+def test_what_is_shown_of_a_rounded_network_is_not_called_a_proof():
+    net = ReluNetwork.dense([np.ones((2, 2)), np.ones((1, 2))], [np.zeros(2), np.zeros(1)])
+    rounded = ReluNetwork(net.steps, "a constant")
+    for asked in (ft.Monotone(SQUARE, increasing=[0]), ft.Convex(SQUARE)):
+        assert ft.verify(net, asked, threads=1, budget=1).answer == "unsat"
+        assert ft.verify(rounded, asked, threads=1, budget=1).answer == "unknown"
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_that_are_only_enclosed_refute_where_no_value_could_be_otherwise(sign):
+    """Values between −1 and 1 are in the wrong order, or not; those beyond 1 by some are."""
+    box = read_box(([-1.0], [1.0]))
+    low, high = Fraction(-1), Fraction(1)
+    x, middle, y = (Fraction(-1),), (Fraction(0),), (Fraction(1),)
+    net = ReluNetwork.dense([np.ones((1, 1))], [np.zeros(1)])
+    convex, monotone = ConvexJudge(net, box, [0], sign), MonotoneJudge(net, box, {0: sign}, [0])
+    for shift, refuted in ((0, False), (2, False), (Fraction(9, 4), True)):
+        at = {middle: shift * sign, x: shift * sign, y: 0}
+        convex.evaluate = Enclosing({**at, x: 0}, low, high)
+        monotone.evaluate = Enclosing(at, low, high)
+        assert convex.refute(x, y, 0) is refuted
+        assert monotone._is_wrong(x, y, 0, 0) is refuted
+
+
+class Enclosing(Evaluator):
+    """One output at each of some points, enclosed between `low` and `high` of it."""
+
+    def __init__(self, values, low, high):
+        self._at = lambda x: ((values[x] + low, values[x] + high),)
 
 
 def test_a_convex_function_whose_neurons_are_not_is_found_by_its_facets():
@@ -477,14 +519,15 @@ def test_slopes_that_underflow_on_the_way_prove_nothing(inputs):
     assert ft.verify(net, ft.Monotone(box, increasing=0), budget=0.3).answer != "unsat"
 
 
-def test_coefficients_that_overflow_before_small_changes_prove_nothing():
-    """The slope is 10¹⁰⁰; taken from the outputs on, its coefficient is 10⁴⁰⁰ before a change of 10⁻³⁰⁰."""
-    W = [np.array([[1e-300]]), np.array([[1e200]]), np.array([[1e200]])]
+@pytest.mark.parametrize("sign", [1, -1])
+def test_coefficients_that_overflow_before_small_changes_prove_nothing(sign):
+    """The slope is ±10¹⁰⁰; taken from the outputs on, its coefficient is 10⁴⁰⁰ before a change of 10⁻³⁰⁰."""
+    W = [np.array([[1e-300]]), np.array([[1e200]]), np.array([[sign * 1e200]])]
     net = ReluNetwork.dense(W, [np.zeros(1)] * 3)
     signs = [Signs(np.ones(1, bool), np.zeros(1, bool))] * 2
     with np.errstate(all="ignore"):
         found = LinearSlopes(net).enclose(np.eye(1), signs, np.arange(1))
-    assert found.low[0, 0] <= 1e100 <= found.high[0, 0]
+    assert found.low[0, 0] <= sign * 1e100 <= found.high[0, 0]
 
 
 @max_examples(100)
