@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import ftheta as ft
 from ftheta.logic.errors import FthetaError, UsageError
 from ftheta.networks import random_mlp
-from ftheta.relu.deviation import multiply_up
+from ftheta.relu.deviation import bound_replacement, multiply_up
 from ftheta.relu.exact import exact
 from ftheta.relu.matrices import ExactMatrix
 from ftheta.relu.network import ExactNetwork, ExactStep, ReluNetwork
@@ -171,6 +171,46 @@ def test_a_weight_of_zero_times_a_size_that_is_not_known_is_not_known():
     assert multiply_up(np.array([[0.0, 1.0]]), np.array([np.inf, 1.0])).tolist() == [np.inf]
 
 
+def test_products_are_no_less_than_those_of_numbers_that_are_off_by_a_unit():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        A, x = rng.standard_normal((4, 12)), rng.uniform(size=12)
+        for row, found in zip(A.tolist(), multiply_up(A, x).tolist()):
+            exactly = sum(abs(Fraction(a)) * Fraction(v) for a, v in zip(row, x.tolist()))
+            assert exactly * (1 + Fraction(1, 2**53)) <= Fraction(found) <= exactly * (1 + 1e-13)
+
+
+def test_the_error_of_a_replaced_neuron_goes_through_those_that_are_kept():
+    net = ReluNetwork.dense([[[1.0]], [[2.0]], [[-3.0]]], [np.zeros(1)] * 3)
+    kept = [np.array([False]), np.array([True])]
+    found = bound_replacement(net, kept, [np.array([0.5]), np.zeros(1)])
+    assert 3 <= found[0] <= 3 * (1 + 1e-12)
+
+
+def test_a_constant_in_place_of_a_neuron_is_rounded():
+    """The neuron moves by one unit in the last place, of which no float is the middle."""
+    net = ReluNetwork.dense([np.ones((1, 1)), np.ones((1, 1))], [np.zeros(1), np.zeros(1)])
+    ends = np.array([1.0]), np.array([1 + 2.0**-52])
+    found = ft.simplify(net, ends, tolerance=1e-12)
+    assert len(found.replaced[0]) == 1
+    for end in ends:
+        x = (Fraction(end[0]),)
+        moved = abs(exact(found.network)(x)[0] - exact(net)(x)[0])
+        assert moved <= Fraction(found.proof.deviation.hi)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("slope, offset", [(1, 7), (3, 1), (3, 7)])
+def test_rounded_weights_and_rounded_offsets_are_paid_for(slope, offset, precision):
+    row = {0: fmpq(1, slope)}
+    step = ExactStep(ExactMatrix((row,), (1, 1)), (fmpq(1, offset),), np.zeros(1, bool))
+    net = ExactNetwork((step,)).in_floats()
+    found = ft.simplify(net, ([1.0], [2.0]), precision=precision, tolerance=1e-5)
+    for x in (1, 2):
+        moved = exact(found.network)((Fraction(x),))[0] - Fraction(x, slope) - Fraction(1, offset)
+        assert 0 < abs(moved) <= Fraction(found.proof.deviation.hi)
+
+
 def test_what_float32_cannot_hold_is_refused_without_a_tolerance():
     net = ReluNetwork.dense([np.array([[1 / 3]]), np.array([[1.0]])], [np.zeros(1), np.zeros(1)])
     box = (np.array([-1.0]), np.array([1.0]))
@@ -191,6 +231,15 @@ def test_numbers_below_all_floats_are_not_written_without_a_deviation(slope):
     found = ft.simplify(net, ([1.0], [2.0]), precision="float64", tolerance=1e-300)
     moved = exact(found.network)((Fraction(2),))[0] - (2 * slope + offset)
     assert 0 < moved <= Fraction(found.proof.deviation.hi)
+
+
+@pytest.mark.parametrize("end, offset", [(1.0, 2.0**-40 - 1), (-1.0, 1 - 2.0**-40)])
+def test_a_neuron_that_bends_beside_the_rim_is_neither_dead_nor_linear(end, offset):
+    net = ReluNetwork.dense([np.ones((1, 1)), np.ones((1, 1))], [np.array([offset]), np.zeros(1)])
+    found = ft.simplify(net, ([min(end, 0.0)], [max(end, 0.0)]))
+    assert not found.dead[0].size and not found.linear[0].size
+    x = (Fraction(end),)
+    assert exact(found.network)(x) == exact(net)(x)
 
 
 def test_a_tolerance_takes_nothing_from_an_affine_network():

@@ -1,10 +1,12 @@
 """Smoothing: tight for linear classifiers, its confidence simulated, both kinds of noise, what it refuses."""
 
 import json
+from fractions import Fraction
 from math import sqrt
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from scipy.stats import binom, norm
 
 import ftheta as ft
@@ -56,6 +58,28 @@ def test_a_stated_confidence_holds_at_the_sample_size_at_hand(noise, x, truth):
     )
     assert wrong <= binom.ppf(1 - 1e-6, calls, 0.1)
     assert wrong > 0  # 60 draws are few: the bound is not loose by orders
+
+
+def test_the_probability_is_the_least_that_the_counts_leave_at_the_stated_confidence():
+    """With that probability as many draws come out as often with the rest of the confidence, and no less often."""
+    found = ft.smooth(linear([1.0], 0.0), 1.0).certify(
+        np.array([[0.1], [0.5], [3.0]]), draws=500, confidence=0.99
+    )
+    tails = [binom.sf(k - 1, 500, p) for k, p in zip(found.counts, found.probability)]
+    assert np.all(np.array(tails) <= 0.01 * (1 + 1e-12))
+    assert np.all(np.array(tails) >= 0.01 * (1 - 1e-5))
+
+
+@pytest.mark.parametrize("sigma", [0.25, 1.0, 3.0])
+def test_radii_are_rounded_down(sigma):
+    """In balls, noise of this size leaves the half-space at that distance with no more than the probability."""
+    for p in (0.5 + 2.0**-53, 0.5 + 1e-12, 0.500001, 0.6, 0.9, 0.99, 1 - 1e-9, 1 - 2.0**-53):
+        normal = ft.smooth(NET, sigma).radius(p)
+        uniform = Fraction(ft.smooth(NET, sigma, "uniform").radius(p))
+        with ctx.workprec(200):
+            assert (1 + (arb(normal) / arb(sigma) / arb(2).sqrt()).erf()) / 2 < arb(p)
+        assert uniform < 2 * Fraction(sigma) * (Fraction(p) - Fraction(1, 2))
+        assert normal > 0 or p == 0.5 + 2.0**-53
 
 
 def test_it_abstains_on_the_boundary():
