@@ -15,6 +15,7 @@ from ftheta.certify import semidefinite
 from ftheta.certify.ladder import lipschitz, rungs
 from ftheta.certify.ladder import products as products_module
 from ftheta.certify.ladder.chains import Chain, read_chain
+from ftheta.certify.ladder.jacobians import corner_bound, interval_bound, linear_bound
 from ftheta.certify.ladder.products import absolute_product, pairwise_product, verify_scales
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
 from ftheta.certify.ladder.sectors import (
@@ -126,6 +127,19 @@ def test_what_products_lose_that_cancel_counts_as_a_defect(swapped):
     order = [1, 0] if swapped else [0, 1]
     exactly = abs(3 * Fraction(1e8 / 3) - Fraction(1e8))
     assert 0 < exactly <= Fraction(products_module._defect(np.zeros((1, 1)), F[:, order], G[order]))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_bounds_of_jacobians_pay_for_what_products_lose_that_cancel(swapped):
+    """All neurons are on: the Jacobian is one number, of which floats see nothing."""
+    order = [1, 0] if swapped else [0, 1]
+    weights = [np.array([[3.0], [-1.0]])[order], np.array([[1e8 / 3, 1e8]])[:, order]]
+    ranges = ((np.ones(2), np.ones(2)),)
+    exactly = abs(3 * Fraction(1e8 / 3) - Fraction(1e8))
+    bounds = [linear_bound(weights, ranges)]
+    bounds += [interval_bound(weights, ranges, norm) for norm in (2, inf)]
+    bounds += [corner_bound(weights, ranges, norm) for norm in NORMS]
+    assert all(Fraction(bound) >= exactly > 0 for bound in bounds)
 
 
 def test_pairs_of_layers_are_a_bound_however_poor_the_decomposition_is(monkeypatch):
@@ -290,14 +304,15 @@ def test_what_underflows_before_steep_slopes_is_paid_for(norm):
 
 
 def test_sums_that_underflow_before_steep_slopes_are_no_zeros():
-    weights = [np.full((1, 1), 2.0**-600), np.full((1, 1), 2.0**-500), np.full((1, 1), 2.0**600)]
-    steep = np.array([2.0**-300]), np.array([2.0**500])
-    ranges = (steep, steep)
-    assert absolute_product(weights, ranges)[-1][0] >= 2.0**500
-    weights = [np.full((1, 1), 2.0**-600), np.full((1, 1), 2.0**-600), np.full((1, 1), 2.0**600)]
-    ranges = ((np.zeros(1), np.ones(1)), steep)
-    assert absolute_product(weights, ranges)[-1][0] >= 2.0**-100
-    assert absolute_product([np.zeros((1, 1)), *weights[1:]], ranges)[-1][0] == 0.0
+    """Sixty-four products, each of less than half of the least float; and a slope that takes what it gets below it."""
+    flat, steep = (np.zeros(64), np.ones(64)), (np.zeros(1), np.full(1, 2.0**500))
+    first, last = np.full((64, 1), 2.0**-600), np.full((1, 1), 2.0**600)
+    weights = [first, np.full((1, 64), 0.99 * 2.0**-475), last]
+    assert absolute_product(weights, (flat, steep))[-1][0] >= 64 * 0.99 * 2.0**25
+    assert absolute_product([0 * first, *weights[1:]], (flat, steep))[-1][0] == 0.0
+    tiny = np.zeros(1), np.full(1, 2.0**-600)
+    weights = [np.full((1, 1), 2.0**-600), last, last]
+    assert absolute_product(weights, (tiny, (np.zeros(1), np.ones(1))))[-1][0] >= 1
 
 
 def test_what_scaling_loses_before_steep_slopes_is_paid_for():

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ftheta as ft
+from ftheta.certify.perturbations import read_problem
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
+from ftheta.stability.certifying import Certifier
 from ftheta.stability.radii import METHODS
 from tests.thoroughness import max_examples
 
@@ -71,6 +73,23 @@ def test_the_catalogues_linear_classifier(norm, expected):
     assert found.method == "crown"
     (enclosure,) = found.enclosures
     assert (enclosure.lo, enclosure.hi) == (found.radius, found.distance)
+
+
+@pytest.mark.parametrize("norm", [1, 2, inf])
+@pytest.mark.parametrize("far", [0, 1, 2])
+def test_every_other_output_counts(norm, far):
+    """Three outputs, one of them constant; of the other two labels the one is met at 1, the `far` one at 10."""
+    label = (far + 1) % 3
+    near = 3 - far - label
+    weight, offset = np.zeros((3, 2)), np.zeros(3)
+    weight[[near, far], [0, 1]] = 1.0
+    offset[[near, far]] = -1.0, -10.0
+    net = ft.Network.described(Description((Dense(weight, offset),)), "three")
+    problem, _ = read_problem(net, [0.0, 0.0], label, None, norm)
+    certifier = Certifier(net, problem)
+    for method in ("interval", "crown"):
+        for radius, holds in ((0.99, True), (1.0, False), (5.0, False)):
+            assert certifier.holds(np.zeros(1, int), np.array([radius]), method)[0] == holds
 
 
 @max_examples(4, deadline=None)
