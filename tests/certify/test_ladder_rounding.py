@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 import pytest
-from flint import fmpq, fmpq_mat
+from flint import arb, ctx, fmpq, fmpq_mat
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +15,11 @@ from ftheta.certify import semidefinite
 from ftheta.certify.ladder import lipschitz, rungs
 from ftheta.certify.ladder import products as products_module
 from ftheta.certify.ladder.chains import Chain, read_chain
+from ftheta.certify.ladder.curves import slope_range
 from ftheta.certify.ladder.jacobians import corner_bound, interval_bound, linear_bound
 from ftheta.certify.ladder.products import absolute_product, pairwise_product, verify_scales
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
+from ftheta.certify.ladder.secants import _evaluate
 from ftheta.certify.ladder.sectors import (
     System,
     bound_sectors,
@@ -154,6 +156,22 @@ def test_pairs_of_layers_are_a_bound_however_poor_the_decomposition_is(monkeypat
     for share in (0.0, 0.3, 0.9):
         monkeypatch.setattr(products_module, "_halves", lambda W, share=share: halves(share * W))
         assert pairwise_product(weights, 1.0, 20) >= steepest
+
+
+# ---- slopes of activations ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["tanh", "sigmoid", "arctan", "softplus", "gelu", "silu"])
+def test_ranges_of_slopes_hold_the_slope_at_either_end(word):
+    """By secants of length 2⁻³⁰⁰ in balls: the slope itself, but for less than what floats tell."""
+    ends = np.sort(np.random.default_rng(0).normal(size=(40, 2)) * 3, axis=1)
+    least, most = slope_range(word, ends[:, 0], ends[:, 1])
+    with ctx.workprec(1200):
+        step = arb(2) ** -300
+        for end, low, high in zip(ends, least, most):
+            for x in (arb(end[0]), arb(end[1]) - step):
+                slope = (_evaluate(word, x + step) - _evaluate(word, x)) / step
+                assert arb(low) <= slope <= arb(high)
 
 
 # ---- ranges of slopes ------------------------------------------------------------------------------------------------

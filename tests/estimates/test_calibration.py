@@ -5,7 +5,13 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from ftheta.estimates.calibration import calibration_test, fit_temperature, reliability, softmax
+from ftheta.estimates.calibration import (
+    Reliability,
+    calibration_test,
+    fit_temperature,
+    reliability,
+    softmax,
+)
 
 
 def test_the_error_is_that_of_a_sum_over_bins_by_hand():
@@ -41,6 +47,11 @@ def test_the_temperature_has_the_least_cross_entropy():
     )
     assert fit_temperature(steep, classes) == pytest.approx(best, rel=1e-5)
     assert 2 < best < 4
+
+
+def test_the_radius_is_that_of_mcdiarmid():
+    found = Reliability(np.array([4, 16]), np.array([0.3, 0.9]), np.array([0.25, 1.0]))
+    assert found.radius(0.95) == pytest.approx((2 + 4) / 40 + (np.log(20) / 40) ** 0.5)
 
 
 def test_the_radius_covers_and_the_test_has_its_level():

@@ -5,7 +5,7 @@ from math import comb, log, sqrt
 
 import numpy as np
 import pytest
-from flint import ctx  # type: ignore[import-untyped]
+from flint import ctx, fmpq  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -132,3 +132,11 @@ def test_a_law_with_three_atoms_has_a_measured_tail_and_one_with_two_an_exact_on
 def test_the_zero_one_law_counts_wrong_classes(outputs, labels, errors):
     law = zero_one_law(np.array(outputs), np.array(labels))
     assert law.mean == Fraction(errors, len(outputs))
+
+
+@pytest.mark.parametrize("n, k", [(400, 80), (400, 41), (60, 60), (400, 10)])
+def test_what_is_not_summed_of_a_tail_is_in_its_ball(n, k):
+    q = Fraction(1, 10)
+    exactly = sum((comb(n, j) * q**j * (1 - q) ** (n - j) for j in range(k, n + 1)), Fraction(0))
+    with ctx.workprec(2000):
+        assert binomial_tail(n, q, k).contains(fmpq(exactly.numerator, exactly.denominator))

@@ -1,3 +1,5 @@
+from math import log, sqrt
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -109,6 +111,40 @@ def test_valid_intervals_are_hardly_wider_than_the_nominal_one():
     draws = np.random.default_rng(0).random(2000)
     assert mean(draws, within=(0, 1)).width < 1.2 * mean(draws).width
     assert mean(draws, variance=1 / 12).width < 1.2 * mean(draws).width
+
+
+def capital(shares: list[float], m: float, tail: float) -> float:
+    """The largest capital of a bettor against the mean m, every stake chosen before the draw is seen."""
+    total, squares, largest, money = 0.5, 0.25, 0.0, 1.0
+    for seen, x in enumerate(shares):
+        stake = min(sqrt(2 * log(1 / tail) / (len(shares) * squares / (seen + 1))), 0.75 / m)
+        money *= 1 + stake * (x - m)
+        largest = max(largest, money)
+        total += x
+        squares += (x - total / (seen + 2)) ** 2
+    return largest
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("confidence", [0.9, 0.999])
+def test_each_end_is_where_bets_at_half_of_the_error_no_longer_pay(seed, confidence):
+    draws = np.random.default_rng(seed).beta(0.5, 0.8, 60)
+    found = mean(draws, confidence, within=(0.0, 1.0))
+    tail = (1 - confidence) / 2
+    for shares, end in ((draws, found.lo), (1 - draws, 1 - found.hi)):
+        assert capital(shares.tolist(), end * (1 - 1e-4), tail) >= 1 / tail
+        assert capital(shares.tolist(), end * (1 + 1e-4), tail) < 1 / tail
+
+
+def test_each_end_is_where_catonis_sum_reaches_what_the_error_allows():
+    draws = np.random.default_rng(0).exponential(size=80)
+    found = mean(draws, 0.99, variance=1.0)
+    goal = log(2 / 0.01)
+    alpha = sqrt(2 * goal / 80)
+    for end, sign in ((found.lo, 1), (found.hi, -1)):
+        t = alpha * (draws - end)
+        total = float((np.sign(t) * np.log1p(np.abs(t) + t**2 / 2)).sum())
+        assert sign * total == pytest.approx(80 * log(1 + alpha**2 / 2) + goal, rel=1e-4)
 
 
 @pytest.mark.parametrize("draws", [[0.5, 1.5], [0.5, np.nan], [-0.1, 0.0]])

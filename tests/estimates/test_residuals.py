@@ -71,3 +71,9 @@ def test_equal_models_cannot_be_told_apart():
 def test_the_conformal_radius_is_an_order_statistic(n, level, place):
     found = conformal_radius(np.random.default_rng(0).permutation(n) + 1.0, level)
     assert found == (np.inf if place is None else place)
+
+
+def test_the_rows_as_they_are_count_as_one_of_the_permutations():
+    rows = np.arange(12.0)
+    found = dependence_test(rows, rows[:, None], np.random.default_rng(0), permutations=19)
+    assert found.p == 1 / 20

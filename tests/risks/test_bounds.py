@@ -34,6 +34,7 @@ from ftheta.risks.bounds.pac_bayes import (
     seeger,
 )
 from ftheta.risks.bounds.table import risk_bounds, stochastic_risk
+from ftheta.risks.bounds.uniform import Units
 
 from ..thoroughness import max_examples
 
@@ -43,6 +44,17 @@ DELTA = 0.05
 def kl_of(q: float, p: float) -> float:
     first = 0.0 if q == 0 else q * log(q / p)
     return first + (0.0 if q == 1 else (1 - q) * log((1 - q) / (1 - p)))
+
+
+def test_few_decisions_of_many_parameters_have_all_signs():
+    """One row and one decision: two losses, however many parameters there are."""
+    assert Units((1,), (100,)).log_growth(1) == pytest.approx(log(2))
+
+
+def test_the_inverse_of_kl_is_above_all_that_an_uncertain_divergence_allows():
+    with ctx.workprec(128):
+        wide, most = arb(0.1).union(arb(0.2)), arb(0.2)
+    assert kl_inverse(Fraction(1, 4), wide) >= kl_inverse(Fraction(1, 4), most)
 
 
 @given(st.integers(0, 60), st.floats(1e-6, 3))
@@ -220,11 +232,13 @@ def test_the_margin_bounds_are_their_formulas_at_the_scale_they_chose():
     assert norm_of_rows(x) == pytest.approx(X, rel=1e-9)
     found = frobenius_margin_bound(net, x, margins, DELTA)
     assert found is not None
-    product = rung(float(np.prod([np.linalg.norm(a) for a in A])))[0]
+    product, cost = rung(float(np.prod([np.linalg.norm(a) for a in A])))
     complexity = 2 * 8 * product * (sqrt(4 * log(2)) + 1) * X / (n * found.gamma)
     assert found.complexity == pytest.approx(complexity, rel=1e-9)
     assert found.ramp == pytest.approx(np.clip(1 - margins / found.gamma, 0, 1).mean(), rel=1e-9)
-    assert found.value >= found.ramp + found.complexity + 3 * sqrt(log(2 / DELTA) / (2 * n))
+    of_scale = grid_cost(round(4 * np.log2(found.gamma)))
+    rest = 3 * sqrt((log(2 / DELTA) + cost + of_scale) / (2 * n))
+    assert found.value == pytest.approx(found.ramp + found.complexity + rest, rel=1e-9)
     spectral = spectral_margin_bound(net, x, margins, DELTA)
     assert spectral is not None
     s = [rung(float(np.linalg.norm(a, 2)))[0] for a in A]
