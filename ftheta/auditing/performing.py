@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from math import inf
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from ftheta.lazy import double_precision
-from ftheta.logic import FthetaError, Result, Skipped
+from ftheta.logic import Enclosure, Fact, FthetaError, Result, Skipped
 from ftheta.running import Assessment, assess, run
 from ftheta.subjects import Network
 
@@ -64,7 +65,9 @@ def _perform_guarded(
     if stands_in(networks[0]) and task.id not in ABOUT_DATA:
         return Skipped(task.id, "the network cannot be used", "mend the network and audit again")
     try:
-        return do(getattr(import_module(task.module), task.name))
+        found = do(getattr(import_module(task.module), task.name))
+        lost = isinstance(found, Part) and any(_says_nothing(fact) for fact in found.facts)
+        return (_say_overflow(task, networks) if lost else None) or found
     except FthetaError as error:
         got = f" ({error.got})" if error.got is not None else ""
         return Skipped(task.id, f"{error.what.rstrip('.')}{got}", error.remedy)
@@ -80,18 +83,27 @@ def _perform_guarded(
             return Skipped(
                 task.id, f"the network raises an error: {own}", "call it on these rows by hand"
             )
-        largest = max(
-            (float(np.abs(net.data.x).max()) for net in networks if net.data is not None),
-            default=0.0,
-        )
-        if largest > HUGE:
-            reason = f"float64 overflows on inputs of size {largest:.2g}"
-            return Skipped(task.id, reason, "scale the data, and with them the network")
-        return Skipped(
+        return _say_overflow(task, networks) or Skipped(
             task.id,
             f"internal error: {type(error).__name__}: {_first_line(error)}",
             "please report it",
         )
+
+
+def _says_nothing(fact: Fact) -> bool:
+    """Whether its number came to be none on the way."""
+    value = fact.value
+    return isinstance(value, Enclosure) and value.lo == -inf and value.hi == inf
+
+
+def _say_overflow(task: Task, networks: Sequence[Network]) -> Skipped | None:
+    """Why a fact has no numbers, where the data are beyond what float64 can square."""
+    sizes = [float(np.abs(net.data.x).max()) for net in networks if net.data is not None]
+    largest = max(sizes, default=0.0)
+    if largest <= HUGE:
+        return None
+    reason = f"float64 overflows on inputs of size {largest:.2g}"
+    return Skipped(task.id, reason, "scale the data, and with them the network")
 
 
 def _first_line(error: BaseException) -> str:
