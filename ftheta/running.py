@@ -20,6 +20,7 @@ from ftheta.logic import (
     Evidence,
     Examples,
     Finding,
+    FthetaError,
     Hypothesis,
     Judged,
     Provenance,
@@ -122,8 +123,8 @@ def _readable_errors(name: str, *, forced: bool = False) -> Iterator[None]:
             got=str(error),
             remedy="scale it: its numbers are too large",
         ) from error
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        if not forced:
+    except Exception as error:
+        if not forced or isinstance(error, FthetaError):
             raise
         raise SubjectError(
             "The run was forced, and cannot be carried out where a hypothesis fails.",

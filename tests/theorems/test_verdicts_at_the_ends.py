@@ -361,3 +361,19 @@ def test_nothing_is_said_of_codes_whose_squares_are_no_floats(scale):
     data = Dataset("signals", rng.normal(size=(20, 2)), scale * rng.normal(size=20))
     found = run(theorem("ista-lista"), data)
     assert found.verdict is Verdict.INCONCLUSIVE and not found.claims
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e200, 1e300])
+def test_rows_that_are_apart_are_not_taken_for_one_another(scale):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(6, 2))
+    data = Dataset("apart", scale * x, scale * (x + 0.1 * rng.normal(size=(6, 2))))
+    found = run(theorem("resnet-local-pl"), data, force=True)
+    assert statuses(found)["inputs apart"] == "proved"
+    assert found.verdict is Verdict.CONSISTENT
+
+
+def test_a_forced_run_without_the_layers_that_it_needs_says_so():
+    net = Network.of(jnp.tanh, example=(2,), name="no layers")
+    with pytest.raises(SubjectError, match="forced"):
+        run(theorem("mean-field-limit"), net, force=True)
