@@ -69,7 +69,9 @@ class Recipe:
             data = self._usable_rows(self.data)
             if data is None:
                 raise
-            return _stand_in(error, data, self._usable_rows(self.train))
+            named = str(self.model) if isinstance(self.model, (str, Path)) else ""
+            name = named or type(self.model).__name__
+            return _stand_in(name, error, data, self._usable_rows(self.train))
 
     def _read_network(self) -> Network:
         from ftheta.networks.modules import input_size, is_torch  # imports JAX
@@ -171,11 +173,11 @@ def _say_unusable(network: Network, which: str, error: SubjectError) -> Network:
     return replace(network, data_errors=(*network.data_errors, (which, error)))
 
 
-def _stand_in(error: SubjectError, data: Dataset, train: Dataset | None) -> Network:
+def _stand_in(name: str, error: SubjectError, data: Dataset, train: Dataset | None) -> Network:
     """In the place of a network that cannot be used: it takes rows of the data, and has an output for each class."""
     fits = train is not None and train.x.shape[1:] == data.x.shape[1:]
     return Network(
-        "no network",
+        name,
         partial(_compute_nothing, _count_classes(data)),
         {},
         data.x.shape[1:],

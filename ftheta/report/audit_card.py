@@ -176,15 +176,20 @@ def _skipped_lines(audit: Audit) -> Iterator["RenderableType"]:
         if not missing.unfinished:
             groups.setdefault((missing.reason, missing.remedy), []).append(missing.id)
     for (reason, remedy), ids in groups.items():
-        told = f"{', '.join(ids)} {'was' if len(ids) == 1 else 'were'} {NOT_CHECKED.word}: {reason}"
+        told = f"{_first(ids)} {'was' if len(ids) == 1 else 'were'} {NOT_CHECKED.word}: {reason}"
         more = (f"; {remedy}" if remedy else "", FAINT)
         yield hanging_indent(NOT_CHECKED.sign, NOT_CHECKED.style, told, more)
     if late:
         names = [f"{m.id} ({m.reason})" if m.stopped_after is not None else m.id for m in late]
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
         why = "interrupted before" if audit.interrupted else "not run within the budget:"
-        told = f"{why} {', '.join(names[:_MOST_NAMES])}{more}; {plain(late[0].remedy)}"
+        told = f"{why} {_first(names)}; {plain(late[0].remedy)}"
         yield hanging_indent(NOT_CHECKED.sign, NOT_CHECKED.style, told)
+
+
+def _first(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["RenderableType"]:

@@ -88,6 +88,7 @@ def test_a_module_is_audited_without_rows_that_cannot_be_used(data, part):
 def test_of_a_network_that_cannot_be_used_the_data_are_judged(make, part):
     found = audited(make(), (X, Y))
     assert rules(found) == ["unusable-network", "constant-columns"]
+    assert found.subject == type(make()).__name__
     assert found.findings[0].severity.value == "problem" and part in found.findings[0].says
     assert "parameters" not in keys(found) and "imbalance" in keys(found)
     assert {missing.id for missing in found.skipped} == {"test-error", "counts"}
