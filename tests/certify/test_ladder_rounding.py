@@ -346,6 +346,20 @@ def test_what_scaling_loses_before_steep_slopes_is_paid_for():
 
 
 @pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("steep", [1e160, 1e308])
+def test_slopes_whose_squares_or_products_overflow_give_a_bound_and_no_error(norm, steep):
+    weights = tuple(np.ones(shape) for shape in ((2, 2), (2, 2), (1, 2)))
+    hidden = [Dense(W, np.zeros(2), "square") for W in weights[:-1]]
+    chain = read_chain(Description((*hidden, Dense(weights[-1], np.zeros(1), "identity"))))
+    assert isinstance(chain, Chain)
+    ranges = ((np.zeros(2), np.full(2, steep)),) * 2
+    with np.errstate(all="ignore"):
+        setting = prepare_setting(chain, ranges, norm, is_local=True)
+        found = [rung.value for rung in climb_ladder(setting, 0.02)]
+    assert found and all(value >= min(steep * steep, 1e308) for value in found)
+
+
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("word", ["tanh", "sigmoid"])
 def test_a_secant_of_which_balls_know_nothing_is_no_witness_and_no_error(word, norm):
     """At 1000 the activation is flat to thousands of bits."""

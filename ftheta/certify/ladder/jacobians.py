@@ -70,6 +70,8 @@ def interval_bound(
             + 2.0**-900
         )
         M = M @ W
+    if not (np.isfinite(M).all() and np.isfinite(R).all()):
+        return inf
     if norm != 2:
         return sum_norm(np.nextafter(np.abs(M) + R, inf), norm)
     return nextafter(spectral_norm(M).hi + spectral_norm(R).hi, inf)
@@ -79,7 +81,7 @@ def corner_bound(
     weights: Sequence[Float[np.ndarray, "_m _n"]], ranges: Ranges, norm: float
 ) -> float | None:
     r"""The largest $\|J\|$ over all corners of the ranges, which is the largest over the ranges, since the norm is
-    convex in every single slope; None where there are too many corners."""
+    convex in every single slope; None where there are too many corners, or numbers beyond the range of floats."""
     if (
         len(weights[-1]) > weights[0].shape[1]
     ):  # the transposed chain, whose matrices are smaller all the way
@@ -92,6 +94,8 @@ def corner_bound(
     J = weights[-1][None]
     for W, (low, high) in zip(reversed(weights[:-1]), reversed(ranges)):
         J = (J[:, None] * _corners(low, high)[:, None]).reshape(-1, len(weights[-1]), len(low)) @ W
+    if not np.isfinite(J).all():
+        return None
     terms = sum(W.shape[1] + 4 for W in weights)
     sizes = np.prod(
         [

@@ -23,6 +23,7 @@ KEPT = 6  # singular values that the search looks at
 POWER = 40.0
 # logarithm of the largest scale: neurons that do not count would be scaled without end
 WIDEST = 60.0
+STEEPEST = 2.0**300  # entries whose squares, scaled, are floats
 LEAST = 2.0**-1022  # more than one product loses to underflow
 
 
@@ -96,6 +97,9 @@ def rescaled_product(
         return value, np.concatenate(slopes[1:-1])
 
     start = np.zeros(sum(sizes))
+    if max(float(np.abs(A).max()) for A in matrices) > STEEPEST:
+        scales = tuple(np.ones(n) for n in sizes)
+        return verify_scales(weights, ranges, scales), scales
     options = {"maxiter": steps, "maxcor": 20}
     ends = [(-WIDEST, WIDEST)] * len(start)
     found = minimize(logarithm, start, jac=True, method="L-BFGS-B", bounds=ends, options=options).x
