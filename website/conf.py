@@ -5,6 +5,7 @@ from pathlib import Path
 
 import jaxtyping  # noqa: F401  # before ftheta: signatures then state the shapes of arrays
 
+import ftheta
 import website
 from ftheta.languages import speaking, t
 from ftheta.report.page import reachable
@@ -27,6 +28,7 @@ html_title = f"ftheta {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 templates_path = [str(Path(website.__file__).parent / "templates")]
+html_favicon = str(Path(ftheta.__file__).parent / "lab" / "static" / "icon.svg")
 html_copy_source = False
 html_show_sourcelink = False
 html_show_search_summary = False  # it would fetch every page found, which browsers forbid to files

@@ -81,6 +81,8 @@ def test_axe_finds_nothing_on_the_pages_of_the_site(
 ) -> None:
     context = browser.new_context(**WINDOWS[window], reduced_motion="reduce")
     page = context.new_page()
+    said = []
+    page.on("console", lambda message: said.append(message.text))
     found = {}
     for name in LOOKED_AT:
         page.goto(f"{address}/{name}.html")
@@ -88,3 +90,4 @@ def test_axe_finds_nothing_on_the_pages_of_the_site(
         assert page.evaluate(FITS), name
     context.close()
     assert not any(found.values()), found
+    assert said == []
