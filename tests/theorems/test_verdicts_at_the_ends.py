@@ -309,7 +309,7 @@ def test_rationals_beyond_the_floats_are_an_error_of_the_subject():
 @pytest.mark.parametrize("property", ["any", "monotone", "convex"])
 def test_derivatives_of_a_program_on_its_kinks_prove_nothing(property):
     """The sum of four numbers is linear; the derivative of this program for it is −1 at 0."""
-    part = lambda x: 2 * (jnp.maximum(x, 0) - jnp.maximum(-x, 0)) - x
+    part = lambda x: 2 * (jax.nn.relu(x) - jax.nn.relu(-x)) - x
     rows = np.array([[0.0, 0, 0, 0], [1, 0, 2, 0], [-1, 1, 0, 3], [-1, -1, -1, -1]])
     net = Network.of(lambda x: jnp.sum(part(x), keepdims=True), example=(4,), name="a sum")
     net = net.with_data(Dataset("on kinks", rows))
@@ -327,7 +327,7 @@ def test_places_where_a_smooth_network_is_not_monotone_are_proved():
 
 
 def test_the_orientation_of_a_map_is_not_that_of_its_program_on_a_kink():
-    part = lambda x: 2 * (jnp.maximum(x, 0) - jnp.maximum(-x, 0)) - x
+    part = lambda x: 2 * (jax.nn.relu(x) - jax.nn.relu(-x)) - x
     identity = Map(Network.of(part, example=(1,), name="the identity"))
     assert identity.enclose_turn(np.zeros(1), np.ones(1)).lo < 0
     assert identity.enclose_turn(-np.ones(1), np.ones(1)).hi < 0
