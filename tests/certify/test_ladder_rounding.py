@@ -17,6 +17,7 @@ from ftheta.certify.ladder import products as products_module
 from ftheta.certify.ladder.chains import Chain, read_chain
 from ftheta.certify.ladder.curves import slope_range
 from ftheta.certify.ladder.jacobians import corner_bound, interval_bound, linear_bound
+from ftheta.certify.ladder.local import prepare
 from ftheta.certify.ladder.products import absolute_product, pairwise_product, verify_scales
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
 from ftheta.certify.ladder.secants import _evaluate
@@ -27,7 +28,10 @@ from ftheta.certify.ladder.sectors import (
     is_positive,
     reduce_chain,
 )
+from ftheta.certify.ladder.splitting import Splitter
 from ftheta.certify.semidefinite import bound_slope
+from ftheta.graph.domains.interval.intervals import Interval
+from ftheta.graph.domains.linear.sets import BoxSet
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import Dense, Description
 from ftheta.networks.scaling import ScaledLayers, Scaling
@@ -484,3 +488,41 @@ def test_rounded_scales_are_paid_for(monkeypatch):
     least = form / (8 * int(v @ v))  # of the norm before rounding
     assert least > 8
     assert Fraction(found) >= least
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_no_input_on_the_border_of_a_part_is_cut_off(sign):
+    """All neurons below are on, so that the input of one above is affine, and rounded where its row is formed."""
+    rng = np.random.default_rng(0)
+    inner = Dense(rng.normal(size=(5, 3)) / 3, np.full(5, 7.0), "relu")
+    heights = rng.normal(size=(2, 5))
+    outer = Dense(heights, -7.0 * heights.sum(1), "relu")
+    chain = read_chain(Description((inner, outer, Dense(np.ones((1, 2)), np.zeros(1), "identity"))))
+    box = Interval(np.full((1, 3), -1.0), np.full((1, 3), 1.0))
+    splitter = Splitter(chain, prepare(chain), BoxSet(box), 2)
+    (part,) = splitter.parts
+    for entry in range(2):
+        region = splitter._with_row(part.region, part.relaxed, (1, entry, sign))
+        row = [Fraction(float(a)) for a in region.rows[0].ravel()]
+        for _ in range(30):
+            x = find_border(outer.weight[entry], inner, outer.bias[entry], sign, rng)
+            reached = sum(a * b for a, b in zip(row, x))
+            assert reached <= Fraction(float(region.limits[0]))
+
+
+def find_border(
+    w: np.ndarray, inner: Dense, bias: float, sign: float, rng: np.random.Generator
+) -> list[Fraction]:
+    """A point of floats at which the neuron has this sign, or 0, and with the next first coordinate the other one."""
+    weights = [Fraction(v) for v in w.tolist()]
+    slopes = [
+        sum(a * Fraction(v) for a, v in zip(weights, column)) for column in inner.weight.T.tolist()
+    ]
+    offset = sum(a * Fraction(v) for a, v in zip(weights, inner.bias.tolist())) + Fraction(bias)
+    others = [Fraction(v) for v in rng.uniform(-0.1, 0.1, 2).tolist()]
+    rest = offset + sum(a * v for a, v in zip(slopes[1:], others))
+    first = float(-rest / slopes[0])
+    outward = float(np.sign(sign * float(slopes[0]))) * inf
+    while Fraction(sign) * (rest + slopes[0] * Fraction(first)) < 0:
+        first = float(np.nextafter(first, outward))
+    return [Fraction(first), *others]
