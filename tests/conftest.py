@@ -67,8 +67,8 @@ def pytest_runtest_setup() -> None:
 class _Memory:
     """What a test process may hold before compiled programs are let go: JAX keeps every one."""
 
-    limit = 1_500_000_000  # bytes
-    room = 600_000_000  # above what cannot be let go, or every test would compile anew
+    limit = 1_200_000_000  # bytes
+    room = 400_000_000  # above what cannot be let go, or every test would compile anew
 
 
 def pytest_runtest_teardown() -> None:
