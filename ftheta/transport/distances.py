@@ -7,6 +7,7 @@ The interval is about the laws that independent rows were drawn from. It holds a
 it assumes; that of `bures` is nominal, by the central limit theorem.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import log, sqrt
@@ -36,6 +37,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 PERMUTATIONS = 999
 WORK = 2e8  # rows times permutations
 FEWEST = 99
+MOST_MOVED = 1500  # rows of two samples that are moved a hundred times in a few seconds
+ROUNDING = 1e-9  # of a statistic, by its largest value; a tie counts as reached
 LARGEST = 1e100  # entry of a row whose squares and products are floats
 
 
@@ -57,8 +60,8 @@ class Distance:
 
     @cached_property
     def test(self) -> PermutationTest | None:
-        """The permutation test with this statistic, made when it is first asked for; there is none for `w1` and `w2` in
-        more than one dimension, nor for `bures`."""
+        """The permutation test with this statistic, made when it is first asked for; there is none for `w1` and `w2` of
+        more rows than `MOST_MOVED` in more than one dimension."""
         rows = len(self.x) + len(self.y)
         count = int(min(PERMUTATIONS, max(FEWEST, WORK // rows)))
         rng = np.random.default_rng(self.seed)
@@ -70,7 +73,18 @@ class Distance:
             )
         if self.kind == "w1" and self.x.shape[1] == 1:
             return line_test(self.x[:, 0], self.y[:, 0], permutations=count, rng=rng)
-        return None
+        if self.kind != "bures" and self.x.shape[1] > 1:
+            if rows > MOST_MOVED:
+                return None
+            count = FEWEST
+        ensure_memory(16.0 * rows * count, "give fewer rows")
+        return relabelling_test(self._statistic, self.x, self.y, permutations=count, rng=rng)
+
+    def _statistic(self, x: Array, y: Array) -> float:
+        """The distance to the power 1 or 2, whose order is that of the distance."""
+        if self.kind == "bures":
+            return gaussian_distance(*sample_moments(x), *sample_moments(y))
+        return _wasserstein_cost(x, y, 1 if self.kind == "w1" else 2).middle
 
     @property
     def p_value(self) -> float | None:
@@ -105,7 +119,7 @@ class Distance:
             f"  of the laws: {span} ({sort} {self.interval.level:g}; {self.interval.assuming})"
         )
         told = (
-            "none for this kind; kind energy has one"
+            "not for so many rows; kind energy has one"
             if self.p_value is None
             else f"{self.p_value:.4g}"
         )
@@ -176,14 +190,17 @@ def _require_squares(x: Array, y: Array) -> None:
 def _wasserstein(x: Array, y: Array, kind: Kind, confidence: float, seed: int) -> Distance:
     """On the line by sorting, elsewhere by exact transport."""
     p = 1 if kind == "w1" else 2
-    if x.shape[1] == 1:
-        cost = line_cost(x[:, 0], y[:, 0], p=p)
-    else:
-        from .solving import transport
-
-        cost = transport(x, y, cost="euclidean" if p == 1 else "sqeuclidean").value
+    cost = _wasserstein_cost(x, y, p)
     value = cost if p == 1 else cost.sqrt()
     return Distance(kind, value, _wasserstein_interval(x, y, cost, p, confidence), None, x, y, seed)
+
+
+def _wasserstein_cost(x: Array, y: Array, p: int) -> Enclosure:
+    if x.shape[1] == 1:
+        return line_cost(x[:, 0], y[:, 0], p=p)
+    from .solving import transport
+
+    return transport(x, y, cost="euclidean" if p == 1 else "sqeuclidean").value
 
 
 def _wasserstein_interval(
@@ -234,6 +251,30 @@ def line_test(
         values[some] = gaps @ np.abs(np.cumsum(weights[order, some], axis=0)[:-1])
     size = float(gaps.sum())
     reaches = values >= values[0] - 1e-12 * size
+    return PermutationTest(
+        float(values[0]),
+        values if exact else values[1:],
+        float(reaches.mean()),
+        exact,
+        bandwidth=1.0,
+    )
+
+
+def relabelling_test(
+    statistic: Callable[[Array, Array], float],
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "m d"],
+    *,
+    permutations: int,
+    rng: np.random.Generator,
+) -> PermutationTest:
+    """The permutation test with any statistic of two samples, computed anew for every relabelling."""
+    pooled = np.concatenate([x, y])
+    weights, exact = draw_assignments(len(x), len(y), permutations, rng)
+    values = np.array([statistic(pooled[w > 0], pooled[w < 0]) for w in weights.T])
+    reaches = ~(
+        values < values[0] - ROUNDING * np.abs(values).max()
+    )  # what is no number reaches it
     return PermutationTest(
         float(values[0]),
         values if exact else values[1:],

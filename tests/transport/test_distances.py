@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 
 import ftheta as ft
 from ftheta.logic.errors import SubjectError, UsageError
+from ftheta.transport.distances import relabelling_test
 from ftheta.transport.gaussian import gaussian_distance, gaussian_map, sample_moments
 from ftheta.transport.sliced import largest_coordinate_cost, sliced_cost
 from ftheta.transport.two_sample import (
@@ -200,7 +201,36 @@ def test_it_can_be_written_as_json_and_text():
     found = ft.distance([0.0, 1.0, 2.0], [0.5, 3.0, 4.0])
     assert found.to_dict()["p_value"] == found.p_value
     assert "p-value" in str(found)
-    assert ft.distance([[0.0, 1.0]] * 3, [[2.0, 3.0]] * 3, "w2").p_value is None
+    rows = np.random.default_rng(0).normal(size=(800, 2))
+    many = ft.distance(rows, rows + 1, "w2")
+    assert many.p_value is None and "kind energy" in str(many)
+
+
+@pytest.mark.parametrize("kind", ["w1", "w2", "bures"])
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_p_value_counts_all_relabellings_of_few_rows(kind, d):
+    rng = np.random.default_rng(d)
+    x, y = rng.normal(size=(4, d)), rng.normal(size=(4, d)) + 1
+    pooled = np.concatenate([x, y])
+    values = []
+    for chosen in combinations(range(8), 4):
+        others = [k for k in range(8) if k not in chosen]
+        values.append(ft.distance(pooled[list(chosen)], pooled[others], kind).value.middle)
+    expected = np.mean(np.array(values) >= values[0] * (1 - 1e-7))
+    assert ft.distance(x, y, kind).p_value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("kind", "d"), [("w2", 1), ("bures", 2), ("w1", 2)])
+def test_p_values_of_any_statistic_are_at_most_the_level_under_the_null(kind, d):
+    rng = np.random.default_rng(1)
+    p = []
+    for _ in range(60):
+        rows = rng.normal(size=(16, d)).round(1)  # with ties
+        found = ft.distance(rows[:8], rows[8:], kind)
+        test = relabelling_test(found._statistic, rows[:8], rows[8:], permutations=19, rng=rng)
+        p.append(test.p_value)
+    for level in (0.1, 0.25, 0.5):
+        assert np.mean(np.array(p) <= level) <= level + 4 * np.sqrt(level * (1 - level) / len(p))
 
 
 @pytest.mark.parametrize("kind", ["energy", "mmd"])
