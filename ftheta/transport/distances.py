@@ -38,6 +38,7 @@ PERMUTATIONS = 999
 WORK = 2e8  # rows times permutations
 FEWEST = 99
 MOST_MOVED = 1500  # rows of two samples that are moved a hundred times in a few seconds
+MOST_PRODUCTS = 2e10  # of numbers, for all covariances of one test: seconds
 ROUNDING = 1e-9  # of a statistic, by its largest value; a tie counts as reached
 LARGEST = 1e100  # entry of a row whose squares and products are floats
 
@@ -60,8 +61,9 @@ class Distance:
 
     @cached_property
     def test(self) -> PermutationTest | None:
-        """The permutation test with this statistic, made when it is first asked for; there is none for `w1` and `w2` of
-        more rows than `MOST_MOVED` in more than one dimension."""
+        """The permutation test with this statistic, made when it is first asked for; there is none where it
+        would take minutes: for `w1` and `w2` of more rows than `MOST_MOVED` in more than one dimension, and for `bures`
+        of many rows of many entries."""
         rows = len(self.x) + len(self.y)
         count = int(min(PERMUTATIONS, max(FEWEST, WORK // rows)))
         rng = np.random.default_rng(self.seed)
@@ -73,10 +75,13 @@ class Distance:
             )
         if self.kind == "w1" and self.x.shape[1] == 1:
             return line_test(self.x[:, 0], self.y[:, 0], permutations=count, rng=rng)
-        if self.kind != "bures" and self.x.shape[1] > 1:
-            if rows > MOST_MOVED:
-                return None
-            count = FEWEST
+        d = self.x.shape[1]
+        if self.kind == "bures":
+            count = min(count, int(MOST_PRODUCTS // (rows * d**2 + 20 * d**3)))
+        elif d > 1:
+            count = FEWEST if rows <= MOST_MOVED else 0
+        if count < FEWEST:
+            return None
         ensure_memory(16.0 * rows * count, "give fewer rows")
         return relabelling_test(self._statistic, self.x, self.y, permutations=count, rng=rng)
 
@@ -119,7 +124,7 @@ class Distance:
             f"  of the laws: {span} ({sort} {self.interval.level:g}; {self.interval.assuming})"
         )
         told = (
-            "not for so many rows; kind energy has one"
+            "not for samples of this size; kind energy has one"
             if self.p_value is None
             else f"{self.p_value:.4g}"
         )
@@ -272,9 +277,8 @@ def relabelling_test(
     pooled = np.concatenate([x, y])
     weights, exact = draw_assignments(len(x), len(y), permutations, rng)
     values = np.array([statistic(pooled[w > 0], pooled[w < 0]) for w in weights.T])
-    reaches = ~(
-        values < values[0] - ROUNDING * np.abs(values).max()
-    )  # what is no number reaches it
+    # what is no number reaches it
+    reaches = ~(values < values[0] - ROUNDING * np.abs(values).max())
     return PermutationTest(
         float(values[0]),
         values if exact else values[1:],

@@ -204,6 +204,8 @@ def test_it_can_be_written_as_json_and_text():
     rows = np.random.default_rng(0).normal(size=(800, 2))
     many = ft.distance(rows, rows + 1, "w2")
     assert many.p_value is None and "kind energy" in str(many)
+    wide = np.random.default_rng(1).normal(size=(300, 300))
+    assert ft.distance(wide[:150], wide[150:], "bures").p_value is None
 
 
 @pytest.mark.parametrize("kind", ["w1", "w2", "bures"])
