@@ -8,8 +8,7 @@ import jaxtyping
 import numpy as np
 import pytest
 
-from ftheta.kernels.probes import Probe, linear_probe
-from ftheta.kernels.reproducing import KernelRidge
+from ftheta.kernels.reproducing import KernelRidge, kernel, kernel_ridge
 
 from .checked_shapes import CHECKS, CORES, FIRST_CALLS, states_shape
 
@@ -17,19 +16,21 @@ from .checked_shapes import CHECKS, CORES, FIRST_CALLS, states_shape
 def test_an_array_of_another_shape_is_refused():
     rng = np.random.default_rng(0)
     phi = rng.normal(size=(5, 2))
-    assert linear_probe(phi, rng.normal(size=(5, 1)), 0.1).weight.shape == (1, 2)
-    for y in (rng.normal(size=(4, 1)), rng.normal(size=5), rng.integers(0, 2, (5, 1))):
-        with pytest.raises(jaxtyping.TypeCheckError, match="linear_probe"):
-            linear_probe(phi, y, 0.1)
+    linear = kernel("linear")
+    assert kernel_ridge(phi, rng.normal(size=(5, 1)), linear, 0.1).alpha.shape == (5, 1)
+    for y in (rng.normal(size=(4, 1)), rng.normal(size=4), rng.integers(0, 2, (5, 1))):
+        with pytest.raises(jaxtyping.TypeCheckError, match="kernel_ridge"):
+            kernel_ridge(phi, y, linear, 0.1)
 
 
 def test_the_fields_of_a_data_class_are_checked():
-    with pytest.raises(jaxtyping.TypeCheckError, match=r"probes\.Probe"):
-        Probe(np.zeros((1, 2)), np.zeros(1), np.zeros((5, 1)), np.zeros((4, 1)), 0.1)
+    column = np.zeros((5, 1))
+    with pytest.raises(jaxtyping.TypeCheckError, match=r"reproducing\.KernelRidge"):
+        KernelRidge(kernel("linear"), column, column, column, np.zeros((4, 1)))
 
 
 def test_the_first_calls_of_a_test_are_checked_and_at_night_all():
-    wrong = lambda: linear_probe(np.zeros((5, 2)), np.zeros(5), 0.1)
+    wrong = lambda: kernel_ridge(np.zeros((5, 2)), np.zeros(4), kernel("linear"), 0.1)
     CHECKS.begin(everything=False)
     for _ in range(FIRST_CALLS):
         with pytest.raises(jaxtyping.TypeCheckError):
@@ -54,7 +55,7 @@ for name in {CORES!r}:
     import_module(name)
 import numpy as np
 from ftheta.shapes import Float
-from ftheta.kernels.probes import linear_probe
-assert "beartype" not in sys.modules and not hasattr(linear_probe, "__wrapped__")
+from ftheta.kernels.reproducing import kernel_ridge
+assert "beartype" not in sys.modules and not hasattr(kernel_ridge, "__wrapped__")
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

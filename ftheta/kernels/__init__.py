@@ -6,7 +6,6 @@ from .features import Features as Features
 from .features import features as features
 from .linearisation import Linearised as Linearised
 from .linearisation import linearised as linearised
-from .probes import linear_probe as linear_probe
 from .regimes import drift_with_width as drift_with_width
 from .regimes import lazy_scale as lazy_scale
 from .reproducing import Kernel as Kernel

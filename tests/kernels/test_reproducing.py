@@ -14,10 +14,10 @@ from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_ke
 
 import ftheta as ft
 from ftheta.kernels.features import features, targets_of
-from ftheta.kernels.probes import linear_probe, ridge_objective
 from ftheta.kernels.reproducing import exact_ridge, kernel, kernel_ridge, monomials, ridge_primal
 from ftheta.logic import SubjectError, UsageError
 from ftheta.networks import random_mlp
+from ftheta.theorems.risk.kernel_lift.probes import linear_probe, ridge_objective
 from ftheta.theorems.risk.kernel_lift.rivals import left_out_by_fitting, rival_gap
 from ftheta.theorems.risk.kernel_lift.scores import principal_coordinates, score
 

@@ -12,7 +12,6 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.kernels.features import Features, features, targets_of
-from ftheta.kernels.probes import linear_probe, ridge_objective
 from ftheta.kernels.reproducing import (
     NAMES,
     ExactRidge,
@@ -46,6 +45,7 @@ from ftheta.theorems.readouts import claim_affine_readout
 from ftheta.training.study import first_rows
 
 from .charts import draw_after, draw_before, draw_features, draw_function, draw_spectrum
+from .probes import linear_probe, ridge_objective
 from .rivals import left_out_by_fitting, rival_gap
 from .scores import score
 
