@@ -132,7 +132,7 @@ def problem_of(f: Any, rng: np.random.Generator, points: int) -> Problem:
     lo = np.asarray(f.lo)
     hi = np.asarray(f.hi)
     ball = SampledBall.draw(rng, (lo + hi) / 2, float((hi - lo).min() / 2), points)
-    values = jax.vmap(lambda x: f.f(*x) if f.arguments else f.f(x[0] if f.dimension == 1 else x))
+    values = jax.vmap(lambda x: f.of_point(x[0] if f.dimension == 1 else x))
     return Problem.on(values, f.spectrum.sample, f.spectrum.first_moment.hi, ball)
 
 

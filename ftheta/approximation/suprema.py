@@ -143,6 +143,12 @@ def _graph(f: Scalar, shape: tuple[int, ...]) -> Graph:
         ) from None
 
 
+def count_values(f: Scalar, dimension: int) -> int:
+    """How many numbers f returns for a point: one, if it is real."""
+    outputs = _graph(f, () if dimension == 1 else (dimension,)).outputs
+    return sum(np.prod(slot.shape, dtype=int) for slot in outputs)
+
+
 def without_jumps(f: Scalar, dimension: int) -> bool:
     """Whether the program of f has nothing that could jump, so that the mean value theorem holds for it."""
     return is_continuous(_graph(f, () if dimension == 1 else (dimension,)))

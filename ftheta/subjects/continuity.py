@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ftheta.approximation.suprema import Oscillation, without_jumps
+from ftheta.approximation.suprema import Oscillation, count_values, without_jumps
 from ftheta.graph.certain import bounds_over, is_continuous, is_pole_free, polynomial_degree
 from ftheta.graph.jaxprs import trace
 from ftheta.logic.enclosure import Enclosure
@@ -38,14 +38,31 @@ def target_of(subject: Target | Family) -> Target:
     )
 
 
+def missing_on_interval(f: Target) -> str:
+    """What keeps f from being a real function on an interval $[a,b]$ with $a<b$; empty if nothing does."""
+    return f"a function of {f.dimension} variables" if f.dimension != 1 else missing_on_box(f)
+
+
+def missing_on_box(f: Target) -> str:
+    """What keeps f from being a real function on a bounded box that is nowhere flat; empty if nothing does."""
+    for lo, hi in zip(f.lo, f.hi):
+        if not (isfinite(lo) and isfinite(hi)):
+            return f"the interval from {lo:g} to {hi:g} is not bounded"
+        if lo == hi:
+            return f"a single point, {lo:g}, is no interval"
+    values = count_values(f.of_point, f.dimension)
+    return "" if values == 1 else f"{values} values at each point"
+
+
 @hypothesis(
     r"$f$ is real and continuous on $[a,b]$", remedy="give a Target of one variable without jumps"
 )
 def continuous(subject: Target | Family) -> Finding:
     """Proved by the program or the closed form; else looked at on a grid of the interval."""
     f = target_of(subject)
-    if f.dimension != 1:
-        return Finding.failed(f"a function of {f.dimension} variables")
+    missing = missing_on_interval(f)
+    if missing:
+        return Finding.failed(missing)
     if not isfinite(Oscillation.of(f.f, f.lo[0], f.hi[0]).modulus(f.hi[0] - f.lo[0]).hi):
         return Finding.failed("it may be unbounded on the interval")
     sure = without_jumps(f.f, 1)
@@ -63,10 +80,9 @@ def continuous_everywhere(f: Target) -> bool:
 
 def continuous_on_box(f: Target) -> bool:
     """Whether the program has neither jumps nor poles on its box."""
-    flat = (lambda x: f.f(*x)) if f.arguments else f.f
-    shape = () if f.dimension == 1 and not f.arguments else (f.dimension,)
+    shape = () if f.dimension == 1 else (f.dimension,)
     with jax.enable_x64(True):
-        graph = trace(flat, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
+        graph = trace(f.of_point, jax.ShapeDtypeStruct(shape, np.float64), fold_rounded=False)
     return is_continuous(graph) and is_pole_free(
         graph, np.reshape(f.lo, shape), np.reshape(f.hi, shape)
     )
@@ -74,8 +90,9 @@ def continuous_on_box(f: Target) -> bool:
 
 def finite_on_interval(f: Target) -> Finding:
     """Whether a function of one variable is finite on its interval: on all of it, or at the points of a grid."""
-    if f.dimension != 1:
-        return Finding.failed(f"a function of {f.dimension} variables")
+    missing = missing_on_interval(f)
+    if missing:
+        return Finding.failed(missing)
     edges = np.linspace(f.lo[0], f.hi[0], GRID)
     whole = bounds_over(jax.vmap(f.f), edges[:-1], edges[1:])
     if whole is not None and np.isfinite(whole.lo).all() and np.isfinite(whole.hi).all():

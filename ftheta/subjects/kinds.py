@@ -28,6 +28,23 @@ class Target:
     arguments: tuple[str, ...] = ()
     spectrum: "Spectrum | None" = None
 
+    def __post_init__(self) -> None:
+        lo = np.asarray(self.lo, np.float64)
+        hi = np.asarray(self.hi, np.float64)
+        alike = lo.ndim == 1 and lo.shape == hi.shape and lo.size > 0
+        if not alike or not (lo <= hi).all():
+            raise SubjectError(
+                "The box of a function has ends lo ≤ hi, one number for each of its variables.",
+                where=self.name,
+                got=f"lo = {self.lo}, hi = {self.hi}",
+            )
+        if self.arguments and len(self.arguments) != lo.size:
+            raise SubjectError(
+                "A function has as many arguments as its box has coordinates.",
+                where=self.name,
+                got=f"{len(self.arguments)} arguments, {lo.size} coordinates",
+            )
+
     @property
     def dimension(self) -> int:
         return len(self.lo)
@@ -39,6 +56,13 @@ class Target:
         if self.arguments:
             return tuple(float(c) for c in centre)
         return (float(centre[0]),) if self.dimension == 1 else (centre,)
+
+    @property
+    def of_point(self) -> Callable[[Any], Any]:
+        """`f` as a function of one point: an array of shape `(d,)`, or a number where $d=1$."""
+        if self.arguments and self.dimension > 1:
+            return lambda x: self.f(*(x[j] for j in range(self.dimension)))
+        return self.f
 
     @cached_property
     def fingerprint(self) -> str:

@@ -5,6 +5,7 @@ on the forms, and $\max\{a,b\}=b+r(a-b)$ makes neurons. This is the theorem "con
 network", read as a compiler.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from ftheta.graph.graph import Node
 from ftheta.graph.interpret import Domain, forward
 from ftheta.graph.jaxprs import trace
 from ftheta.graph.primitives import CONNECTIVES, MOVES, POWERS, STEPS, TRANSCENDENTAL, primitives
-from ftheta.logic.errors import SubjectError
+from ftheta.logic.errors import SubjectError, UsageError
 
 from ..network import ReluNetwork
 from .assembly import Assembly
@@ -51,9 +52,9 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
     The network maps the flattened inputs, one after the other, to the flattened outputs. It is the real function with
     the stored weights: these are read at their exact values and combined without rounding (see `Step.long_rows`), casts
     between float types are the identity. Constants that the program computes otherwise than by +, -, × and ÷ are
-    rounded as the program rounds them; `ReluNetwork.rounded` then says so.
+    rounded as the program rounds them; `ReluNetwork.rounded` then says so. A network subject has its own example.
     """
-    graph = trace(f, *examples, fold_rounded=False)
+    graph = trace(f, *(examples or _own_example(f)), fold_rounded=False)
     sizes = [slot.size for slot in graph.inputs]
     assembly = Assembly(sum(sizes))
     starts = np.cumsum([0, *sizes])
@@ -71,6 +72,20 @@ def relu_form(f: Callable[..., Any], *examples: Any) -> ReluNetwork:
             raise value.error
         outputs.append(as_forms(value))
     return assembly.finish(pool_forms(outputs))
+
+
+def _own_example(f: Callable[..., Any]) -> tuple[Any, ...]:
+    """The example input that a network carries with it; a function without any takes none."""
+    example = getattr(f, "example", None)
+    if example is not None:
+        return (example,)
+    if inspect.signature(f).parameters:
+        raise UsageError(
+            "The shape of the input is not known.",
+            got=f"a {type(f).__name__} and no example",
+            remedy="give an example input: ft.relu_form(function, np.zeros(3))",
+        )
+    return ()
 
 
 def domain(assembly: Assembly) -> Domain:

@@ -24,6 +24,7 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.subjects import Spectrum, Target
+from ftheta.subjects.continuity import missing_on_box
 
 WAVES = np.array([[1.0], [3.0], [5.0]]), np.array([1.0, -0.5, 0.25]), np.zeros(3)
 SMALL = 1e-3  # relative error granted to the sum over the grid
@@ -59,7 +60,10 @@ def hat(rng: np.random.Generator) -> Target:
 def finite_norm(f: Target, *, points: int) -> Finding:
     if f.dimension > 2:
         return Finding.failed(f"{f.dimension} variables: closed forms only")
-    total = fourier.sampled_spectrum(f.f, f.lo, f.hi, points)
+    missing = missing_on_box(f)
+    if missing:
+        return Finding.failed(missing)
+    total = fourier.sampled_spectrum(f.of_point, f.lo, f.hi, points)
     whole = total.up_to(total.cut)
     half = total.up_to(total.cut / 2)
     claimed = (f.spectrum or Spectrum.unknown()).first_moment
@@ -106,14 +110,14 @@ def barron_norm(
     $$C_f=\int|\omega|\,|\hat f(\omega)|\,d\omega.$$ Then $C_{f(\cdot/s)}=C_f/s$ and $C_{f+g}\le C_f+C_g$. It is
     $\sqrt2\,\Gamma(\frac{d+1}2)/\Gamma(\frac d2)$ for $e^{-|x|^2/2}$, $|a|$ for $\cos\langle a,x\rangle$, and $\infty$
     for the hat function, with $\frac2\pi(\gamma+\ln\Lambda-\mathrm{Ci}\,\Lambda)$ up to the frequency $\Lambda$."""
-    found = fourier.sampled_spectrum(f.f, f.lo, f.hi, points)
+    found = fourier.sampled_spectrum(f.of_point, f.lo, f.hi, points)
     claimed = (f.spectrum or Spectrum.unknown()).first_moment
     total = Enclosure.equal(found.up_to(found.cut))
     cuts = tuple(found.cut / 2**k for k in (3, 2, 1, 0))
     truncated = tuple(Enclosure.equal(found.up_to(c)) for c in cuts)
     closed = fourier.gaussian_norm(dimension)
-    witness = fourier.steeper_than(f.f, f.lo, f.hi, claimed)
-    stretched = fourier.stretched_norm(f.f, f.lo, f.hi, points, scale)
+    witness = fourier.steeper_than(f.of_point, f.lo, f.hi, claimed)
+    stretched = fourier.stretched_norm(f.of_point, f.lo, f.hi, points, scale)
     return Evidence(
         claims=(
             AtMost("∫|ω||f̂| up to Λ ≤ C_f", total, claimed, witness=witness, rtol=SMALL),

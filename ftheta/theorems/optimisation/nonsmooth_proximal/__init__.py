@@ -64,7 +64,7 @@ def hard_threshold(rng: np.random.Generator) -> Target:
 
 def map_of(target: Target):
     """The map on arrays of shape (d,)."""
-    return (lambda x: target.f(x[0]).reshape(1)) if target.dimension == 1 else target.f
+    return (lambda x: jnp.reshape(target.f(x[0]), -1)) if target.dimension == 1 else target.of_point
 
 
 def box_of(target: Target) -> tuple[np.ndarray, np.ndarray]:

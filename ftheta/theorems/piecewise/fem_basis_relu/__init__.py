@@ -20,6 +20,7 @@ from ftheta.logic import (
     Identity,
     Knob,
     Series,
+    SubjectError,
     Witness,
     hypothesis,
     theorem,
@@ -84,9 +85,16 @@ def two_values_at_a_corner(rng: np.random.Generator) -> Dataset:
 def elements(given: Dataset | Target) -> Elements:
     if isinstance(given, Dataset):
         return Elements.of_arrays(given.x, given.y)
-    apart = bool(given.arguments) or given.dimension == 1
-    f = lambda x: float(np.asarray(given.f(*x) if apart else given.f(np.array(x))))
-    return Elements.of_function(f, given.lo, given.hi)
+    f = given.of_point
+    line = given.dimension == 1
+
+    def value(x: list[float]) -> float:
+        found = np.asarray(f(np.float64(x[0]) if line else np.array(x)))
+        if found.size != 1:
+            raise SubjectError("The function has more than one output.", got=f"{found.size} values")
+        return float(found.reshape(()))
+
+    return Elements.of_function(value, given.lo, given.hi)
 
 
 @hypothesis(

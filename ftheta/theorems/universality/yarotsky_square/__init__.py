@@ -29,6 +29,7 @@ from ftheta.logic import (
 from ftheta.relu import count
 from ftheta.relu.line.sawtooth import square, square_error
 from ftheta.subjects import Target
+from ftheta.subjects.continuity import missing_on_interval
 
 from . import polynomials as poly
 
@@ -61,8 +62,9 @@ def absolute_value(rng: np.random.Generator) -> Target:
     remedy="write it with +, −, × and whole powers alone",
 )
 def one_polynomial(target: Target) -> Finding:
-    if target.dimension != 1:
-        return Finding.failed(f"a function of {target.dimension} variables")
+    missing = missing_on_interval(target)
+    if missing:
+        return Finding.failed(missing)
     p = poly.read_polynomial(target.f, target.lo[0], target.hi[0])
     if isinstance(p, str):
         return Finding.failed(p)
