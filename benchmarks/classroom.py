@@ -23,10 +23,9 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from ftheta.catalogue import entry_of, settings_of
 from ftheta.lab.guard import Door
-from ftheta.lab.positions import choose_knob, positions_of
+from ftheta.lab.positions import choose_knob, stops_of
 
 _THINKING = (0.2, 0.8)  # seconds between an answer and the next move
-_POSITIONS = 100
 
 
 async def _page(
@@ -100,7 +99,7 @@ def main() -> None:
     asked.add_argument("--knob", default="kappa")
     given = asked.parse_args()
     setting = choose_knob(settings_of(entry_of(given.theorem)), given.knob)
-    values = positions_of(setting, _POSITIONS, setting.default)
+    values = stops_of(setting)
     states = [{"theorem": given.theorem, "knobs": {setting.name: value}} for value in values]
     with tempfile.TemporaryDirectory() as folder:
         words = [

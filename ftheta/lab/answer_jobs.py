@@ -1,24 +1,30 @@
 """Who computes the answer to a page: a job of its own, or, in a lecture hall, one job for all who ask the same."""
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
+from ftheta.logic.knob import Value
 from ftheta.processes.caching import cache_folder
 
 from .pool import Pool
-from .protocol import BREAKER, BUILT_IN, Run, Size
+from .protocol import BREAKER, BUILT_IN, Run, Size, State
 from .subject_store import SubjectStore
 from .workers import Job
 
+Header: TypeAlias = dict[str, Any]
+
 LONGEST = 600.0  # seconds that a computation may take
 LONGEST_IN_CLASS = 20.0
+_ASKED = 1_000  # states, the latest, that tell what a class is looking at
 _PACKAGE = Path(__file__).parents[1]
 _HEAD = '{"type":"result","n":0,'
 _KEPT = 64 << 20  # bytes of answers in memory
+_SIZES = 4  # of the charts, that an answer is drawn in at once: the commonest. To draw again costs little
 _WIDTHS = (320, 400, 520, 640, 800, 1000, 1200, 1600)
 _HEIGHTS = (200, 260, 320, 400, 480, 560, 680, 840)
 
@@ -40,22 +46,35 @@ class AnswerJobs(Protocol):
         """The page no longer wants it."""
         ...
 
-    def message(self, run: Run, body: bytes) -> str:
+    def message(self, run: Run, header: Header, body: bytes) -> str:
         """The answer to this page."""
         ...
 
 
-def run_job(run: Run, store: SubjectStore, turn: float = 0.0) -> Job:
-    """The order for a worker."""
+def run_job(
+    run: Run, store: SubjectStore, turn: float = 0.0, sizes: Sequence[Size | None] = ()
+) -> Job:
+    """The order for a worker: one result, its charts in the size of the page or in each of these."""
     state = run.state
     order = {
         "kind": "run",
         "n": run.n,
         "state": state.model_dump(),
-        "size": run.size and run.size.model_dump(),
+        "sizes": [size and size.model_dump() for size in sizes or (run.size,)],
         "source": store.source(state.subject),
     }
     return Job(order, state.theorem, state.key, turn=turn)
+
+
+def answers_by_size(header: Header, body: bytes) -> dict[Size | None, bytes]:
+    """The answers of one job, which differ in the size of their charts."""
+    found = {}
+    begin = 0
+    for part in header["parts"]:
+        end = begin + part["length"]
+        found[part["size"] and Size.model_validate(part["size"])] = body[begin:end]
+        begin = end
+    return found
 
 
 class OwnJobs:
@@ -76,14 +95,14 @@ class OwnJobs:
     def drop(self, job: Job) -> None:
         self.pool.cancel(job)
 
-    def message(self, run: Run, body: bytes) -> str:
+    def message(self, run: Run, header: Header, body: bytes) -> str:
         return body.decode()
 
 
 class SharedJobs:
     """Answers are kept by state, in memory and on disk, and computed once for all who wait for the same one. The page
-    that waits longest is next, one whose last computation was long a little later. Charts come in a few sizes, so that
-    many pages ask for the same."""
+    that waits longest is next, one whose last computation was long a little later. Charts come in a few sizes, and a
+    result is drawn at once in all that pages of this class have, so that many pages ask for the same."""
 
     longest = LONGEST_IN_CLASS
 
@@ -94,15 +113,19 @@ class SharedJobs:
         self.at_work: dict[str, Job] = {}
         self.waiting: Counter[int] = Counter()  # pages that wait for a job, by its number
         self.sizes: Counter[Size | None] = Counter()
+        self.asked: deque[State] = deque(maxlen=_ASKED)
         self.hits = 0
         self.misses = 0
 
     def recall(self, run: Run) -> str | None:
         common = share(run)
         self.sizes[common.size] += 1
-        body = self.kept.get(_key(common)) if _is_common(common) else None
+        if not _is_common(common):
+            return None
+        self.asked.append(common.state)
+        body = self.kept.get(_key(common))
         self.hits += body is not None
-        return None if body is None else self.message(run, body)
+        return None if body is None else _addressed(run, body)
 
     def ask(self, run: Run, turn: float) -> Job:
         common = share(run)
@@ -110,12 +133,26 @@ class SharedJobs:
         job = self.at_work.get(key) if _is_common(common) else None
         if job is None or job.outcome.done():
             self.misses += 1
-            job = self.pool.submit(run_job(common, self.store, turn))
             if _is_common(common):
-                self.at_work[key] = job
-                job.outcome.add_done_callback(lambda outcome: self._keep(key, job, outcome))
+                job = self.pool.submit(self.job_of(common, turn))
+                self._share(common, job)
+            else:
+                job = self.pool.submit(run_job(common, self.store, turn))
         self.waiting[job.number] += 1
         return job
+
+    def job_of(self, common: Run, turn: float = 0.0) -> Job:
+        """One computation for pages of all common sizes that have no answer yet."""
+        commonest = [size for size, _ in self.sizes.most_common(_SIZES) if size != common.size]
+        missing = [size for size in commonest if not self.holds(_sized(common, size))]
+        return run_job(common, self.store, turn, [common.size, *missing])
+
+    def _share(self, common: Run, job: Job) -> None:
+        """Whoever asks for what this job answers waits for it; the answers are kept."""
+        sizes = [size and Size.model_validate(size) for size in job.order["sizes"]]
+        keys = [_key(_sized(common, size)) for size in sizes]
+        self.at_work.update(dict.fromkeys(keys, job))
+        job.outcome.add_done_callback(lambda outcome: self._keep(common, keys, job, outcome))
 
     def drop(self, job: Job) -> None:
         """Stop it if nobody else waits for it."""
@@ -124,36 +161,60 @@ class SharedJobs:
             del self.waiting[job.number]
             self.pool.cancel(job)
 
-    def message(self, run: Run, body: bytes) -> str:
-        text = body.decode()
-        return (
-            f'{{"type":"result","n":{run.n},{text.removeprefix(_HEAD)}'
-            if text.startswith(_HEAD)
-            else text
-        )
+    def message(self, run: Run, header: Header, body: bytes) -> str:
+        return _addressed(run, answers_by_size(header, body)[share(run).size])
 
     def holds(self, run: Run) -> bool:
         """Whether the answer is known already."""
-        return self.kept.get(_key(share(run))) is not None
+        return self.kept.holds(_key(share(run)))
 
-    def keep(self, run: Run, body: bytes) -> None:
-        """Keep an answer that was computed ahead."""
-        self.kept.put(_key(share(run)), body)
+    def keep(self, run: Run, header: Header, body: bytes) -> None:
+        """Keep the answers of a job."""
+        common = share(run)
+        for size, answer in answers_by_size(header, body).items():
+            self.kept.put(_key(_sized(common, size)), answer)
 
-    def _keep(self, key: str, job: Job, outcome: "asyncio.Future[tuple[dict, bytes]]") -> None:
-        if self.at_work.get(key) is job:
-            del self.at_work[key]
+    def _keep(
+        self,
+        common: Run,
+        keys: list[str],
+        job: Job,
+        outcome: "asyncio.Future[tuple[Header, bytes]]",
+    ) -> None:
+        for key in keys:
+            if self.at_work.get(key) is job:
+                del self.at_work[key]
         header, body = outcome.result()
         if header["kind"] == "done":
-            self.kept.put(key, body)
+            self.keep(common, header, body)
+
+
+def _addressed(run: Run, body: bytes) -> str:
+    """A shared answer with the number of this page's request."""
+    text = body.decode()
+    if not text.startswith(_HEAD):
+        return text
+    return f'{{"type":"result","n":{run.n},{text.removeprefix(_HEAD)}'
 
 
 def share(run: Run) -> Run:
-    """The same request without what is this page's own: its number, and a size that only few have."""
+    """The same request without what is this page's own: its number, how it writes whole numbers, and a size that only
+    few have."""
     size = run.size and Size(
         width=_below(run.size.width, _WIDTHS), height=_below(run.size.height, _HEIGHTS)
     )
-    return run.model_copy(update={"n": 0, "size": size})
+    knobs = {name: _plain(value) for name, value in sorted(run.state.knobs.items())}
+    state = run.state.model_copy(update={"knobs": knobs})
+    return run.model_copy(update={"n": 0, "size": size, "state": state})
+
+
+def _plain(value: Value) -> Value:
+    """50.0 as 50, which is how a browser writes it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _sized(run: Run, size: Size | None) -> Run:
+    return run.model_copy(update={"size": size})
 
 
 def _below(length: float, lengths: tuple[int, ...]) -> float:
@@ -191,6 +252,10 @@ class KeptAnswers:
             return None
         self._remember(key, body)
         return body
+
+    def holds(self, key: str) -> bool:
+        """Whether there is an answer; one on disk is not read for that."""
+        return key in self.memory or (self.folder is not None and self._file(key).exists())
 
     def put(self, key: str, body: bytes) -> None:
         self._remember(key, body)

@@ -20,10 +20,11 @@ from ftheta.logic import FthetaError, SubjectError, UsageError
 from ftheta.processes.caching import cache_folder, trim
 from ftheta.report.charts.measure import FONTS
 
+from .ahead import Ahead
 from .answer_jobs import AnswerJobs, KeptAnswers, OwnJobs, SharedJobs
 from .audits import AuditRoom
 from .background import BackgroundJobs, await_reply
-from .classroom import compute_ahead, join_page, order_of_lessons, refuse
+from .classroom import join_page, order_of_lessons, refuse
 from .contents import Contents
 from .exports import MEDIA
 from .gallery import Gallery
@@ -119,8 +120,8 @@ class Lab:
         self.background.pool.open()
         self.tasks = [asyncio.create_task(_tidy())]
         if isinstance(self.jobs, SharedJobs):
-            ahead = compute_ahead(self.jobs, self.background, self.lessons)
-            self.tasks.append(asyncio.create_task(ahead))
+            ahead = Ahead(self.jobs, self.background, self.lessons)
+            self.tasks.append(asyncio.create_task(ahead.work()))
 
     async def close(self) -> None:
         for task in self.tasks:

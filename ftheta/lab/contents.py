@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from ftheta.catalogue import index
+from ftheta.catalogue import index, settings_of
 from ftheta.catalogue.searching import search_text
 from ftheta.languages import t
 from ftheta.logic import Verdict
+from ftheta.logic.knob import Value
 from ftheta.report.explained import mark_symbols
 from ftheta.report.mathml import formulas, mathml, plain, statement_html, words_html
 from ftheta.report.verdicts import Look, look
+
+from .positions import stops_of
 
 _INDICES = re.compile("[₀-₉]+")
 _POWERS = re.compile("[⁰¹²³⁴-⁹]+")
@@ -51,7 +54,7 @@ def catalogue(classroom: bool = False) -> dict[str, Any]:
             **{verdict.value: look_as_json(look(verdict)) for verdict in Verdict},
             "not-checked": look_as_json(look(None)),
         },
-        "theorems": [_theorem(entry) for entry in entries],
+        "theorems": [_theorem(entry, classroom) for entry in entries],
     }
 
 
@@ -60,7 +63,9 @@ def look_as_json(look: Look) -> dict[str, str]:
     return {"sign": look.sign, "word": look.word, "family": look.family, "means": look.means}
 
 
-def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
+def _theorem(entry: dict[str, Any], classroom: bool) -> dict[str, Any]:
+    sliders = ("int", "float") if classroom else ()
+    stops = [stops_of(s) if s.type in sliders else [] for s in settings_of(entry)]
     symbols = entry["lesson"]["symbols"] if entry.get("lesson") else {}
     return {
         **entry,
@@ -79,7 +84,7 @@ def _theorem(entry: dict[str, Any]) -> dict[str, Any]:
             {**a, "says_html": words_html(a["says"]), "remedy_html": words_html(a["remedy"])}
             for a in entry["assumes"]
         ],
-        "knobs": [_knob(knob) for knob in entry["knobs"]],
+        "knobs": [_knob(k, at) for k, at in zip(entry["knobs"], stops, strict=True)],
         "presets": [{"name": name, "knobs": knobs} for name, knobs in entry["presets"].items()],
         "breakable": entry.get("breakable", True),
         "lesson": _lesson(entry["lesson"]) if entry.get("lesson") else None,
@@ -110,10 +115,12 @@ def _lesson(lesson: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _knob(entry: dict[str, Any]) -> dict[str, Any]:
+def _knob(entry: dict[str, Any], stops: list[Value]) -> dict[str, Any]:
+    """A knob with its words; `stops` are the only positions of its slider, none if it has positions of its own."""
     knob = entry["knob"]
     return {
         **entry,
+        "stops": stops,
         "symbol_html": symbol_html(knob["symbol"]),
         "says_html": words_html(knob["says"]),
     }

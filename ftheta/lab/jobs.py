@@ -5,6 +5,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 from ftheta.catalogue import index, theorem
@@ -51,11 +52,15 @@ def _run(order: Order, say: Say) -> Reply:
     state = State.model_validate(order["state"])
     result = _results.get(state.key) or _result(state, order["source"], say)
     say("charts")
-    size = order["size"] and Size.model_validate(order["size"])
     seconds = time.perf_counter() - began
+    drawn = partial(answer, result, order["n"], seconds, dark=state.dark, front=state.chart)
     with speaking(state.lang):
-        body = answer(result, order["n"], seconds, dark=state.dark, size=size, front=state.chart)
-    return {"kind": "done"}, body
+        bodies = [drawn(size=size and Size.model_validate(size)) for size in order["sizes"]]
+    parts = [
+        {"size": size, "length": len(body)}
+        for size, body in zip(order["sizes"], bodies, strict=True)
+    ]
+    return {"kind": "done", "parts": parts}, b"".join(bodies)
 
 
 def _export(order: Order, say: Say) -> Reply:

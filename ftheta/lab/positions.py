@@ -1,12 +1,14 @@
-"""The values of one knob at which a page is computed ahead."""
+"""The values of one knob at which a page is computed ahead, and those at which the slider of a class stops."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil, floor, log10
 
 from ftheta.logic import UsageError, suggest
 from ftheta.logic.knob import Setting, Value
 
 FEWEST = 2
 MOST = 200
+STOPS = 100  # of a slider in a lecture hall: so few that pages meet at the same ones
 _DIGITS = 3  # that are read at a glance
 
 
@@ -59,6 +61,32 @@ def positions_of(setting: Setting, points: int, current: Value) -> list[Value]:
         nearest = min(inner, key=lambda i: abs(values[i] - current))
         values[nearest] = current
     return list[Value](sorted({*values, current}))
+
+
+def stops_of(setting: Setting) -> list[Value]:
+    """The positions of a knob in a lecture hall, in round steps where they are equal; none for free text."""
+    if setting.type == "bool":
+        return [False, True]
+    if setting.type == "str" or setting.knob.log:
+        return positions_of(setting, STOPS, setting.default) if _is_placed(setting) else []
+    step = _round_step((setting.knob.hi - setting.knob.lo) / STOPS)
+    if setting.type == "int":
+        step = max(step, 1)
+    inner = range(ceil(setting.knob.lo / step), floor(setting.knob.hi / step) + 1)
+    ends = (setting.knob.lo, setting.knob.hi, setting.default)
+    number = int if setting.type == "int" else float
+    rounded = {number(f"{i * step:.12g}") for i in inner}
+    return list[Value](sorted(rounded | {number(value) for value in ends}))
+
+
+def _is_placed(setting: Setting) -> bool:
+    return setting.type != "str" or bool(setting.knob.choices)
+
+
+def _round_step(rough: float) -> float:
+    """The least of 1, 2, 5 times a power of ten that is not smaller."""
+    power = 10.0 ** floor(log10(rough))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= rough * (1 - 1e-9))
 
 
 def _round_all(setting: Setting, grid: Sequence[float]) -> list[float]:

@@ -148,7 +148,7 @@ class Tab:
         match header["kind"]:
             case "done":
                 self.turn = None
-                await self._send(self.jobs.message(run, body))
+                await self._send(self.jobs.message(run, header, body))
             case "cancelled":
                 await self._say({"type": "cancelled", "n": run.n})
             case "failed":

@@ -46,6 +46,14 @@ def test_a_symbol_says_what_it_means_to_pointer_and_keyboard_and_parts_have_thei
     assert_accessible(tab)
 
 
+def test_the_slider_of_a_class_has_the_stops_that_it_is_given_and_no_others(tab: Tab) -> None:
+    tab.go(THEOREM)
+    knob = '{type: "float", stops: [1, 2, 50], knob: {lo: 1, hi: 50, log: false}}'
+    visit = f"const t = track({knob}); return [t.count, t.value(0), t.value(2), t.at(3), t.at(49)]"
+    found = tab.page.evaluate(f"import('/static/scales.js').then(({{ track }}) => {{ {visit} }})")
+    assert found == [2, 1, 50, 1, 2]
+
+
 def test_many_claims_of_one_part_leave_room_for_what_was_found(tab: Tab) -> None:
     tab.go("gradient-product-bound")  # ten claims check its part (a)
     expect(tab.page.locator(".part-verdicts li")).to_have_text([re.compile(r"^\(a\) ✓.*")])

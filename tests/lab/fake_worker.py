@@ -28,7 +28,12 @@ def do(order: dict[str, Any], say: Any) -> tuple[dict[str, Any], bytes]:
     if order["kind"] == "export":
         return {"kind": "done"}, f"{order['format']} {os.getpid()}".encode()
     reply = {"type": "result", "n": order["n"], "theorem": state["theorem"], "pid": os.getpid()}
-    return {"kind": "done"}, json.dumps(reply, separators=(",", ":")).encode()
+    parts = []
+    for size in order["sizes"]:
+        body = json.dumps({**reply, "size": size}, separators=(",", ":")).encode()
+        parts.append((size, body))
+    header = {"kind": "done", "parts": [{"size": s, "length": len(b)} for s, b in parts]}
+    return header, b"".join(body for _, body in parts)
 
 
 def _act(word: str, seconds: str = "0", *, seed: int) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.lab import jobs
+from ftheta.lab.answer_jobs import answers_by_size
 from ftheta.lab.answers import answer
 from ftheta.lab.exports import MEDIA, export
 from ftheta.lab.protocol import Size, State, read_state
@@ -43,7 +44,7 @@ QUIET = lambda stage: None
 
 
 def order(kind: str = "run", source=None, size=None, **state):
-    return {"kind": kind, "n": 1, "state": state, "source": source, "size": size}
+    return {"kind": kind, "n": 1, "state": state, "source": source, "sizes": [size]}
 
 
 def test_an_answer_is_one_json_message_with_the_document_of_the_report():
@@ -146,15 +147,23 @@ def test_a_theorem_runs_and_names_its_stages():
         order(theorem="hoeffding-chebyshev", knobs={"trials": 100}), stages.append
     )
     message = json.loads(body)
-    assert (
-        header == {"kind": "done"} and message["document"]["provenance"]["knobs"]["trials"] == 100
-    )
+    assert header == {"kind": "done", "parts": [{"size": None, "length": len(body)}]}
+    assert message["document"]["provenance"]["knobs"]["trials"] == 100
     assert (
         stages[0] == "making the subject"
         and "gathering the evidence" in stages
         and stages[-1] == "charts"
     )
     assert any(stage.startswith("hypothesis: ") for stage in stages)
+
+
+def test_one_result_is_drawn_in_every_size_that_is_asked_for():
+    asked = order(theorem="hoeffding-chebyshev", knobs={"trials": 100})
+    sizes = [{"width": width, "height": 300.0} for width in (400.0, 900.0)]
+    header, body = jobs.do({**asked, "sizes": sizes}, QUIET)
+    first, second = (json.loads(answer) for answer in answers_by_size(header, body).values())
+    assert first["document"] == second["document"]
+    assert first["charts"][0]["spec"]["width"] < second["charts"][0]["spec"]["width"] < 900
 
 
 def test_the_negative_control_and_presets_are_states_too():
@@ -203,7 +212,7 @@ def test_no_state_is_an_internal_error(knobs, preset, seed):
         if isinstance(knobs.get("trials"), int | float) and knobs["trials"] > 10**4:
             return  # allowed, and slow
         header, _ = jobs.do(order(**state.model_dump()), QUIET)
-        assert header == {"kind": "done"}
+        assert header["kind"] == "done"
     except FthetaError as error:
         assert error.what
 

@@ -6,14 +6,19 @@ from hashlib import sha256
 
 import pytest
 
+from ftheta.catalogue import index, settings_of
 from ftheta.cli import run as run_command
 from ftheta.lab import qr
-from ftheta.lab.answer_jobs import KeptAnswers, share
-from ftheta.lab.classroom import order_of_lessons, presets_of
+from ftheta.lab.ahead import Ahead, popular_lines, presets_of
+from ftheta.lab.answer_jobs import KeptAnswers, SharedJobs, share
+from ftheta.lab.background import BackgroundJobs
+from ftheta.lab.classroom import order_of_lessons
 from ftheta.lab.guard import Door
 from ftheta.lab.pool import Pool
+from ftheta.lab.positions import STOPS, stops_of
 from ftheta.lab.protocol import Run, Size, State
 from ftheta.lab.serve import address_of, reachable_name
+from ftheta.lab.subject_store import SubjectStore
 from ftheta.lab.workers import Job
 from ftheta.logic import UsageError
 
@@ -98,6 +103,12 @@ def test_pages_that_are_nearly_as_large_ask_for_the_same():
     assert size is not None and size.width == 250  # never larger than its place
 
 
+def test_a_browser_and_a_program_that_write_a_whole_number_in_two_ways_ask_for_the_same():
+    assert share(run(1, knobs={"b": 2, "a": 50.0})) == share(run(1, knobs={"a": 50, "b": 2.0}))
+    assert share(run(1, knobs={"a": 50.5})) != share(run(1, knobs={"a": 50}))
+    assert share(run(1, knobs={"a": True})).state.knobs == {"a": True}
+
+
 def test_answers_are_found_again_by_another_lab_and_not_if_they_were_cut_short(tmp_path):
     KeptAnswers(tmp_path).put("key", b"answer")
     again = KeptAnswers(tmp_path)
@@ -134,6 +145,22 @@ def test_pages_that_ask_the_same_share_a_computation_which_goes_on_when_one_leav
             second.run(2, "sleep 0.6", seed=5)
             second.until("started")
         assert second.until("result", "cancelled")[-1]["type"] == "result"
+    assert hall.lab.jobs.misses == before + 1
+
+
+def test_one_computation_is_drawn_in_the_sizes_of_all_pages(hall):
+    def ask(tab, n: int, width: int, seed: int):
+        size = {"width": width, "height": 450}
+        tab.say({"type": "run", "n": n, "state": {"theorem": "fast", "seed": seed}, "size": size})
+        return tab.until("result")[-1]
+
+    with hall.tab() as small, hall.tab() as large:
+        ask(small, 1, 400, seed=20)
+        ask(large, 1, 1200, seed=20)  # both sizes are known now
+        before = hall.lab.jobs.misses
+        assert ask(small, 2, 400, seed=21)["size"]["width"] == 400
+        heard = ask(large, 5, 1200, seed=21)
+    assert (heard["n"], heard["size"]["width"]) == (5, 1200)
     assert hall.lab.jobs.misses == before + 1
 
 
@@ -178,6 +205,65 @@ def test_presets_come_first_in_the_order_of_the_course():
     states = [r.state for r in presets_of("gd-strongly-convex", None)]
     assert states[0].preset is None and not states[0].force
     assert [s.preset for s in states if s.force] == ["broken on purpose"]
+
+
+# -- what is computed ahead -----------------------------------------------------------------------------
+
+
+def moved(**knobs) -> State:
+    return State(theorem="gd-strongly-convex", knobs=knobs)
+
+
+def test_every_stop_of_a_class_is_a_value_that_its_knob_takes():
+    for entry in index().values():
+        for setting in settings_of(entry):
+            stops = stops_of(setting)
+            assert len(stops) <= STOPS + 2
+            assert [setting.parse(stop) for stop in stops] == stops
+            if setting.type in ("int", "float"):
+                assert stops == sorted(stops) and setting.default in stops
+
+
+def test_the_slider_that_a_class_moves_comes_first_and_its_nearest_stops_before_others():
+    line, *others = popular_lines([moved(kappa=20.0), moved(kappa=50.0), moved(kappa=70.0)])
+    assert line.setting.name == "kappa" and line.state.knobs == {}
+    visited = [float(state.knobs["kappa"]) for state in line.states()]
+    assert visited[0] == pytest.approx(70, rel=0.04) and set(visited) == set(stops_of(line.setting))
+    assert max(visited[:5]) < 90 < max(visited)  # 70 was asked for last
+    assert {other.setting.name for other in others} >= {"step"}
+
+
+def test_what_a_class_looks_at_is_computed_before_the_presets_and_nothing_twice(tmp_path):
+    async def order() -> list[list[str]]:
+        pool = Pool(1)
+        jobs = SharedJobs(pool, SubjectStore(None, None, tmp_path), KeptAnswers(tmp_path))  # type: ignore[arg-type]
+        ahead = Ahead(jobs, BackgroundJobs(pool), ["hat-function"])
+        assert ahead.next_runs() == []  # no page was open
+        for kappa in (70, 10):
+            asked = run(1).model_copy(update={"state": moved(kappa=kappa)})
+            assert jobs.recall(asked) is None
+        seen = []
+        while runs := ahead.next_runs():
+            for each in runs:
+                parts = [{"size": each.size and each.size.model_dump(), "length": 1}]
+                jobs.keep(each, {"parts": parts}, b"x")
+            seen += runs
+        assert len({share(each).model_dump_json() for each in seen}) == len(seen)
+        assert jobs.recall(asked) == "x"
+        return [sorted(each.state.knobs) for each in seen if each.state.theorem != "hat-function"]
+
+    knobs = asyncio.run(order())
+    assert knobs[0] == ["kappa"] and ["kappa", "step"] in knobs
+
+
+def test_one_computation_ahead_serves_all_sizes_of_the_class(tmp_path):
+    async def sizes() -> list[float]:
+        jobs = SharedJobs(Pool(1), SubjectStore(None, None, tmp_path), KeptAnswers(tmp_path))  # type: ignore[arg-type]
+        for width in (400, 800, 800):
+            jobs.recall(run(1, width))
+        return [size["width"] for size in jobs.job_of(share(run(1, 800, seed=3))).order["sizes"]]
+
+    assert sorted(asyncio.run(sizes())) == [400, 800]
 
 
 # -- who may do what ------------------------------------------------------------------------------------

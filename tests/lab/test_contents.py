@@ -49,6 +49,12 @@ def assert_safe(html: str) -> None:
     assert not parser.open
 
 
+def test_only_the_sliders_of_a_class_have_stops():
+    knobs = [knob for entry in catalogue(True)["theorems"] for knob in entry["knobs"]]
+    assert all((knob["type"] in ("int", "float")) == bool(knob["stops"]) for knob in knobs)
+    assert not any(knob["stops"] for entry in _ENTRIES for knob in entry["knobs"])
+
+
 def test_every_theorem_is_there_in_the_order_of_the_chapters():
     found = catalogue()
     assert [e["id"] for e in found["theorems"]] == list(index())

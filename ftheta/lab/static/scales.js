@@ -4,9 +4,10 @@ const STEPS = 240; // positions of a slider that is not counted in whole numbers
 
 /** @typedef {{count: number, at: (value: number) => number, value: (position: number) => number}} Track */
 
-/** The positions 0 … count of a knob's slider. @param {import("./state.js").Knob} knob @returns {Track} */
+/** The positions 0 … count of a knob's slider: `stops` where the lab is for a class, so that pages meet. @param {import("./state.js").Knob} knob @returns {Track} */
 export function track(knob) {
   const { lo, hi, log } = knob.knob;
+  if (knob.stops.length) return listed(knob.stops);
   if (log && lo > 0) return logarithmic(lo, hi, knob.type === "int");
   return even(lo, hi, knob.type === "int");
 }
@@ -25,11 +26,7 @@ function even(lo, hi, counted) {
 function logarithmic(lo, hi, counted) {
   const decades = Math.log(hi / lo);
   const places = counted ? wholeNumbers(lo, hi, decades) : null;
-  if (places) {
-    const nearest = (value) =>
-      places.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(places[best] - value) ? i : best), 0);
-    return { count: places.length - 1, at: nearest, value: (position) => places[Math.round(position)] };
-  }
+  if (places) return listed(places);
   return {
     count: STEPS,
     at: (value) => clamp((Math.log(Math.max(value, lo) / lo) / decades) * STEPS, STEPS),
@@ -40,6 +37,13 @@ function logarithmic(lo, hi, counted) {
           ? lo
           : Number((lo * Math.exp((position / STEPS) * decades)).toPrecision(3)),
   };
+}
+
+/** These values, and none between. */
+function listed(places) {
+  const nearest = (value) =>
+    places.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(places[best] - value) ? i : best), 0);
+  return { count: Math.max(1, places.length - 1), at: nearest, value: (position) => places[Math.round(position)] };
 }
 
 /** The whole numbers that a logarithmic slider stops at: all small ones, then ever sparser. */

@@ -16,6 +16,7 @@
  * @property {any} default
  * @property {string} symbol_html
  * @property {string} says_html
+ * @property {any[]} stops   the only positions of its slider; empty where it has its own
  * @property {{lo: number, hi: number, says: string, symbol: string, log: boolean,
  *             least: number | null, most: number | null, choices: string[]}} knob
  */
