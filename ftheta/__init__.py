@@ -66,7 +66,7 @@ _HOME = {
     "robustness": "ftheta.stability.accuracy",
     "save": "ftheta.report.save",
     "show": "ftheta.report.listing",
-    "simplify": "ftheta.stability.simplification",
+    "simplify": "ftheta.verifying.channels",
     "smooth": "ftheta.stability.smoothing",
     "sweep": "ftheta.sweeps",
     "theorems": "ftheta.catalogue",
@@ -147,7 +147,6 @@ if TYPE_CHECKING:
     from ftheta.spectra import constants as constants
     from ftheta.stability.accuracy import robustness as robustness
     from ftheta.stability.radii import certified_radius as certified_radius
-    from ftheta.stability.simplification import simplify as simplify
     from ftheta.stability.smoothing import smooth as smooth
     from ftheta.subjects import Dataset as Dataset
     from ftheta.subjects import Family as Family
@@ -161,6 +160,7 @@ if TYPE_CHECKING:
     from ftheta.transport import distance as distance
     from ftheta.transport import transport as transport
     from ftheta.verifying import verify as verify
+    from ftheta.verifying.channels import simplify as simplify
     from ftheta.verifying.relations import Close as Close
     from ftheta.verifying.relations import Decreases as Decreases
     from ftheta.verifying.relations import range as range

@@ -10,6 +10,7 @@ from ftheta.logic import SubjectError, UsageError
 from ftheta.report.working import Working
 
 from .common import Json, print_json, read_box_for
+from .thin import remove_from_convolutions
 
 if TYPE_CHECKING:
     from ftheta.stability.simplification import Precision, Simplified
@@ -25,10 +26,13 @@ def simplify(
     out: Path | None = None,
     tolerance: float = 0.0,
     precision: str | None = None,
+    matrices: Annotated[bool, Parameter(negative="")] = False,
     overwrite: Annotated[bool, Parameter(name=("--overwrite", "--force"), negative="")] = False,
     json: Json = False,
 ) -> int:
     """Remove the neurons that do nothing on a box of inputs, with a proof that the function stays the same there.
+
+    An ONNX file with convolutions loses whole channels of them and stays convolutional.
 
     Parameters
     ----------
@@ -43,6 +47,8 @@ def simplify(
         How far an output may move at most, at any input of the box; 0 keeps the function.
     precision
         Of the weights written: float32 or float64; that of the network if not said.
+    matrices
+        Write convolutions as matrices: neurons are removed one by one; with --tolerance and --precision this is so.
     overwrite
         Overwrite the file if it is there.
     """
@@ -51,9 +57,13 @@ def simplify(
     from ftheta.stability.simplification import simplify as remove
     from ftheta.subjects import Network
     from ftheta.subjects.resolve import load_as
+    from ftheta.verifying.channels import has_channels
 
     net = load_as(Network, subject)
     ends, told = _read_box(net, box)
+    plain = tolerance == 0 and precision is None and not matrices
+    if plain and (out is None or out.suffix == ".onnx") and has_channels(subject):
+        return remove_from_convolutions(subject, ends, told, out, json=json)
     type_ = _choose_precision(net, precision)
     with Working("bounding neurons"):
         found = remove(net, ends, tolerance=tolerance, precision=type_)

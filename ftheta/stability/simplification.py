@@ -6,7 +6,7 @@ Over the set, bounds rounded outward tell of some neurons that they are *dead* (
 is 0) and of others that they are *linear* ($z\ge0$ everywhere, so that they pass $z$ on). Dead ones are left out,
 linear ones are merged into the maps around them where that takes fewer numbers, copies of a neuron are merged into it.
 All of it is done in rationals, so that nothing changes on the set. With a tolerance, neurons that hardly move are
-replaced by constants as well, as many as a certified bound of the deviation allows.
+replaced by constants as well, as many as a certified bound of the deviation allows. Convolutions become matrices.
 """
 
 from collections.abc import Sequence
@@ -128,12 +128,10 @@ def simplify(
     if not 0 <= tolerance < np.inf:
         raise UsageError("A tolerance is a number ≥ 0.", got=tolerance, where="tolerance")
     original = network_of(net)
-    low, high = _read_box(net, original, inputs)
+    shape = getattr(net, "input_shape", original.widths[:1])
+    low, high = read_box(shape, inputs)
     bounds = bound_neurons(original, low, high)
-    shapes = (
-        getattr(net, "input_shape", original.widths[:1]),
-        getattr(net, "output_shape", original.widths[-1:]),
-    )
+    shapes = (shape, getattr(net, "output_shape", original.widths[-1:]))
     start = _find_idle(original, bounds, low, high, shapes)
     attempts = [lambda: _rewrite(start, merging=True), lambda: _rewrite(start, merging=False)]
     if tolerance > 0 and len(original.steps) > 1:
@@ -150,8 +148,9 @@ def simplify(
     )
 
 
-def _read_box(net: Any, original: ReluNetwork, inputs: Region) -> tuple[np.ndarray, np.ndarray]:
-    region, is_batch = read_region(inputs, getattr(net, "input_shape", original.widths[:1]))
+def read_box(shape: tuple[int, ...], inputs: Region) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of the smallest box around a set of inputs of this shape, each in a row."""
+    region, is_batch = read_region(inputs, shape)
     if is_batch:
         raise SubjectError(
             "One set of inputs is simplified for at a time.", got=f"{len(region.hull.lo)} sets"

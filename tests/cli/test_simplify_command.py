@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
@@ -10,6 +11,7 @@ import ftheta as ft
 from ftheta.cli import run
 from ftheta.networks import random_mlp
 from tests.networks.onnx import graphs
+from tests.verifying.test_channels import write_network
 
 
 @pytest.fixture
@@ -124,3 +126,15 @@ def test_rows_that_are_not_finite_and_networks_that_are_not_piecewise_affine_are
     ft.save(random_mlp(np.random.default_rng(0), (2, 4, 1), "tanh", bias=0.5), model / "smooth.npz")
     assert run(["simplify", str(model / "smooth.npz"), "--box=0,1"]) == 4
     assert "piecewise affine" in capsys.readouterr().err
+
+
+def test_a_file_with_convolutions_loses_channels_and_stays_convolutional(tmp_path, capsys):
+    path = write_network(tmp_path / "cnn.onnx", "flatten")
+    small = tmp_path / "small.onnx"
+    assert run(["simplify", str(path), "--box=0,1", "--out", str(small)]) == 0
+    told = capsys.readouterr().out
+    assert "9 channels are 6 on the box 0,1" in told
+    assert "equal at every input of the box" in told
+    assert [node.op_type for node in onnx.load(small).graph.node][:3] == ["Conv", "Relu", "Conv"]
+    assert run(["simplify", str(path), "--box=0,1", "--matrices"]) == 0
+    assert "written as matrices" in capsys.readouterr().out

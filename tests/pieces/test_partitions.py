@@ -13,7 +13,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection
 from ftheta.logic import UsageError
 from ftheta.networks import random_mlp
 from ftheta.pieces import Box, pieces
-from ftheta.pieces.functions.composition import Composition, Listing
+from ftheta.pieces.functions.composition import Composition, Listing, Window, within_budget
 from ftheta.pieces.functions.partitions import (
     Budget,
     OutOfBudget,
@@ -206,3 +206,14 @@ def test_cells_of_a_grid_of_lines_are_its_squares():
     assert len(found) == 9 and sum(p.cell.is_bounded for p in found) == 1
     (middle,) = (p for p in found if p.cell.is_bounded)
     assert set(middle.cell.corners) == {(x, y, 1) for x, y in product((-1, 1), repeat=2)}
+
+
+def test_a_window_has_more_pieces_than_one_less_than_are_listed():
+    """The count by compiled code ends the listing in rationals before it begins, at the same number."""
+    net = random_mlp(np.random.default_rng(4), (2, 5, 5, 1), bias=0.5)
+    form = from_description(net)
+    view = Window.of(form, None, np.random.default_rng(0), 2.0)
+    listed = within_budget(view.net, view.frame, 1000)
+    assert listed is not None
+    assert view.has_more_pieces(form, len(listed) - 1)
+    assert not view.has_more_pieces(form, len(listed))

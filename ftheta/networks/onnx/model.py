@@ -53,11 +53,12 @@ def read(
 def read_model(path: Path) -> Program:
     """The model in an `.onnx` or `.onnx.gz` file, or a SubjectError that says what is wrong with it."""
     where = str(path)
-    data = _unpack_file(path)
+    data = unpack_file(path)
     return parse(data, where, path.parent, path.stat().st_size)
 
 
-def _unpack_file(path: Path) -> bytes:
+def unpack_file(path: Path) -> bytes:
+    """The bytes of the model in an `.onnx` or `.onnx.gz` file."""
     if path.suffix.lower() != ".gz":
         return read_bytes(path, MAX_BYTES)
     try:

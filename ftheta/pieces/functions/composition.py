@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
-from ftheta.logic.enclosure import Enclosure
+from ftheta.logic.enclosure import Basis, Enclosure
 from ftheta.relu.exact import exact
 from ftheta.relu.geometry import Point, Simplex
 from ftheta.relu.matrices import fraction, rational
@@ -15,6 +15,7 @@ from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.shapes import Float, Real
 
 from ..domains import Polygon, Segment
+from ..search import count_pieces
 from ..slices import slice_of
 from .partitions import Budget, OutOfBudget, Piece, compose_pieces, on_chart, pieces_of, split
 from .polyhedra import Polyhedron, box, everywhere, overlapping, simplices, volume
@@ -45,6 +46,11 @@ class Window:
         low = domain.corners.min(axis=0).tolist()
         high = domain.corners.max(axis=0).tolist()
         return cls(on_chart(exact(net), domain.chart), box(low, high), domain)
+
+    def has_more_pieces(self, net: ReluNetwork, most: int) -> bool:
+        """Whether the network that the window is of has more pieces in it: they are counted sooner than listed."""
+        count = count_pieces(net, self.domain, max_cells=most + 1)
+        return count.basis is Basis.EXACT and count.lo > most
 
     @property
     def volume(self) -> Enclosure:

@@ -111,8 +111,10 @@ def cpa_partition_composition(
         return Evidence((), summary="no normal form, hence no cells")
     view = Window.of(form.network, None if net.data is None else net.data.x, rng, radius)
     k = min(after, len(view.net.steps) - 1)
-    whole = Composition.of(view.net, everywhere(view.frame.dimension), k, max_cells)
-    made = whole or Composition.of(view.net, view.frame, k, max_cells)
+    whole = made = None
+    if not view.has_more_pieces(form.network, max_cells):
+        whole = Composition.of(view.net, everywhere(view.frame.dimension), k, max_cells)
+        made = whole or Composition.of(view.net, view.frame, k, max_cells)
     twice, once = count_relu_twice()
     misprint = Identity(
         "r∘r: full-dimensional cells listed, and those of a partition",

@@ -135,7 +135,7 @@ def convex_cpa_and_dc(
             view = Window.of(
                 normal.network, None if given.data is None else given.data.x, rng, radius
             )
-            form = from_network(view, output, max_cells, ridge == "|ν|")
+            form = from_network(normal.network, view, output, max_cells, ridge == "|ν|")
             if form and (normal.refusal or normal.basis is not Basis.EXACT):
                 claims = (agreement_claim(view, given, form.pieces, given.input_shape, output),)
     if form is None:

@@ -17,6 +17,7 @@ from ftheta.pieces.functions.polyhedra import Polyhedron, box, rationals
 from ftheta.relu.geometry import Form, value
 from ftheta.relu.linear_programs import inside
 from ftheta.relu.matrices import rational
+from ftheta.relu.network import ReluNetwork
 
 MORE = 2  # refined cells, as a multiple of the cells allowed
 
@@ -78,13 +79,15 @@ class ConvexForm:
         return f"{c['pieces']:,} pieces, {kind}; {parts}"
 
 
-def from_network(view: Window, output: int, max_cells: int, even: bool) -> ConvexForm | None:
+def from_network(
+    net: ReluNetwork, view: Window, output: int, max_cells: int, even: bool
+) -> ConvexForm | None:
     """One output of a network on a line or a plane; None where there are more cells than allowed."""
     if not 0 <= output < view.net.widths[-1]:
         raise SubjectError(
             "There is no such output.", got=output, remedy=f"0 … {view.net.widths[-1] - 1}"
         )
-    pieces = view.pieces(max_cells)
+    pieces = None if view.has_more_pieces(net, max_cells) else view.pieces(max_cells)
     if pieces is None:
         return None
     made = Difference.of([replace(p, rows=(p.rows[output],)) for p in pieces], even)
