@@ -88,16 +88,19 @@ def known_facts(audit: Audit) -> dict[str, Enclosure]:
 
 def key_figures(audit: Audit) -> list[KeyFigure]:
     """At most four of them, what is known."""
+    return _all_figures(audit)[:4]
+
+
+def _all_figures(audit: Audit) -> list[KeyFigure]:
     known = known_facts(audit)
     robust = {f.rule: f for f in audit.findings}.get("small-changes")
-    found = [
+    return [
         *_accuracy(known),
         *_robustness(robust),
         *_lipschitz(known),
         *_step(known),
         *_size(known),
     ]
-    return found[:4]
 
 
 def _accuracy(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
@@ -125,9 +128,9 @@ def _robustness(found: AuditFinding | None) -> Iterator[KeyFigure]:
         survives = f"{100 * (1 - found.value.lo):.0f} %"
         below = "of the right rows tried, at 8/255 of the range of the inputs"
         if "certified" in found.basis:
-            yield KeyFigure("certified / attacked (ℓ∞)", f"{certified} / {survives}", below)
+            yield KeyFigure("certified / attacked (ℓ∞, 8/255)", f"{certified} / {survives}", below)
         else:  # a network too large for certificates
-            yield KeyFigure("attacked (ℓ∞)", survives, below)
+            yield KeyFigure("attacked (ℓ∞, 8/255)", survives, below)
 
 
 def _lipschitz(known: dict[str, Enclosure]) -> Iterator[KeyFigure]:
@@ -190,6 +193,6 @@ def numbers_line(audit: Audit) -> str:
     """Lipschitz constant, stable step and size, in one line."""
     return " · ".join(
         f"{figure.label} {figure.value}"
-        for figure in key_figures(audit)
-        if figure.label not in ("accuracy", "R²")
+        for figure in _all_figures(audit)
+        if figure.label not in ("accuracy", "R²", "operations, one input")
     )

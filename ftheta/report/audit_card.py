@@ -42,7 +42,7 @@ def comparison_card(both: Comparison, report: Path | None = None) -> Card:
 
 
 def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"]:
-    yield line((_title(audit), "bold"), *_status_words(audit))
+    yield _top(_title(audit), audit)
     for told in (accuracy_line(audit), numbers_line(audit)):
         if told:
             yield line(told)
@@ -57,6 +57,17 @@ def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"
     yield from _closing(audit, report)
 
 
+def _top(title: str, document: Audit | Comparison) -> "RenderableType":
+    """What was audited, and at the right what it comes to: neither breaks into the other."""
+    from rich.table import Table as Grid
+
+    grid = Grid.grid(padding=(0, 1), expand=True)
+    grid.add_column(ratio=1, overflow="fold")
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_row(line((title, "bold")), line(*_status_words(document)))
+    return grid
+
+
 def _title(audit: Audit) -> str:
     data = dict(audit.facts).get("data", "")
     return f"Audit of {audit.subject}" + (f" on {data}" if data else "")
@@ -67,7 +78,6 @@ def _status_words(document: Audit | Comparison) -> tuple[Styled, ...]:
         return ()
     whole = status(document)
     return (
-        "   ",
         (whole.word.upper(), f"bold {STYLES[whole.severity]}"),
         (f"  {count_findings(document)}", FAINT),
     )
@@ -193,8 +203,7 @@ def _first(names: list[str]) -> str:
 
 
 def _comparison_parts(both: Comparison, report: Path | None) -> Iterator["RenderableType"]:
-    title = (f"{both.after.subject} against {both.before.subject}", "bold")
-    yield line(title, *_status_words(both))
+    yield _top(f"{both.after.subject} against {both.before.subject}", both)
     yield line("")
     yield from map(_finding, opening(both))
     if both.findings:

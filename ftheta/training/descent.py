@@ -52,7 +52,7 @@ def descend(
             got=got,
             remedy="take fewer steps, or use ftheta.fit",
         )
-    gradient = jax.grad(objective)
+    gradient = jax.jit(jax.grad(objective))  # traced once, for the move and for what is seen
     measured = total or objective
 
     def seen(theta: Any) -> tuple[Any, Any, Any]:

@@ -250,3 +250,9 @@ def test_networks_and_charts_show_themselves_in_a_notebook() -> None:
     assert "&lt;net&gt;" in shown["text/html"] and "2–3–1, relu" in shown["text/html"]
     assert shown["text/plain"] == repr(net) == "Network('<net>', 2 → 1, 13 parameters)"
     assert "data:image/png" in chart_bundle(samples.HISTOGRAM)["text/html"]
+
+
+def test_what_an_audit_comes_to_stays_in_one_line() -> None:
+    name = "a network with quite a long name.onnx on rows from a table"
+    lines = printed(audit_card(samples.audit(name)), 80).splitlines()
+    assert any("NEEDS ATTENTION" in one and "1 problem · 1 good" in one for one in lines)
