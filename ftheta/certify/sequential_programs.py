@@ -16,6 +16,7 @@ import numpy as np
 from ftheta.shapes import Float, Int
 
 from .attacks import Attacked, Propose, propagate, pull_back
+from .boxes.mixtures import find_lowest_point
 from .goals import Array, FloatSet, Goal, set_goal
 from .questions import Case
 
@@ -28,6 +29,7 @@ FIRST_REACH = 0.1  # of the sides of the box
 LEAST_REACH = 1e-7
 GROW = 2.0
 SHRINK = 0.35
+SMALL = 400  # entries of a program, up to which a simplex method of our own is quicker
 
 
 def attack_by_programs(
@@ -62,6 +64,16 @@ def attack_by_programs(
                 if found is not None:
                     return found
     return None
+
+
+def needs_solver(case: Case) -> bool:
+    """Whether some program is too large for a simplex method of our own."""
+    inputs = len(case.box.lo)
+    return any(len(rows) > 1 and not _is_small(len(rows), inputs) for rows in case.unsafe)
+
+
+def _is_small(rows: int, inputs: int) -> bool:
+    return inputs * (rows + inputs) <= SMALL
 
 
 def _descend(
@@ -112,12 +124,18 @@ def _linearise(net: Attacked, goal: Goal, rows: Array, x: Array) -> tuple[Array,
 
 def _step(excess: Array, slopes: Array, low: Array, high: Array, reach: Array) -> Array | None:
     """The step within reach that makes the largest linearised excess least."""
+    least = np.maximum(low, -reach)
+    most = np.minimum(high, reach)
+    count, size = slopes.shape
+    if _is_small(count, size):  # sooner solved than handed to a solver, which is slow to import
+        middle = (least + most) / 2
+        radius = (most - least) / 2
+        return middle + radius * find_lowest_point(slopes * radius, excess + slopes @ middle)
     from scipy.optimize import linprog  # slow to import, and seldom needed
 
-    size = len(low)
     cost = np.zeros(size + 1)
     cost[-1] = 1.0
-    sides = [*zip(np.maximum(low, -reach), np.minimum(high, reach)), (None, None)]
-    A = np.hstack([slopes, -np.ones((len(excess), 1))])
+    sides = [*zip(least, most), (None, None)]
+    A = np.hstack([slopes, -np.ones((count, 1))])
     found = linprog(cost, A_ub=A, b_ub=-excess, bounds=sides, method="highs")
     return found.x[:-1] if found.status == 0 else None

@@ -41,7 +41,7 @@ from .pruning import MANY, split_case
 from .questions import Case, Question
 from .repairing import relax_equations
 from .searches import Answer, Search, Verification, Witness
-from .sequential_programs import attack_by_programs
+from .sequential_programs import attack_by_programs, needs_solver
 from .simplifying import drop_cancelled_outputs
 
 if TYPE_CHECKING:
@@ -52,12 +52,10 @@ if TYPE_CHECKING:
 MOST_BISECTED_INPUTS = 16  # up to so many, boxes of inputs are bisected
 SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: its neurons are bounded again and again
 GLANCE = 0.05  # seconds for boxes before the first attack
-# before the second one, from many starts, and before the third one, by linear programs
-LOOKS = (0.2, 0.5)
+LOOKS = (0.1, 0.2, 0.5)  # before each of the next attacks
 ATTACK = 0.1  # of the time for an attack
-PROGRAMS = (
-    0.5  # seconds of the processor for an attack by linear programs: it finds what it finds at once
-)
+# seconds of the processor for attacks by linear programs, a brief one and a long one: they find what they find at once
+PROGRAMS = (0.05, 0.5)
 ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
 MOST_ENCLOSED = 64  # open parts that are bounded one by one when the time is over
@@ -306,19 +304,21 @@ def _search_boxes(
     seconds: float,
     threads: int,
 ) -> tuple[str, Search]:
-    """Boxes, with an attack in between: from the centre, from many starts, by linear programs."""
+    """Boxes, with attacks in between: from the centre, by a few linear programs, from many starts, by many programs."""
     ends = clock() + seconds
     search = boxes.go_on(min(GLANCE, seconds))
     rng = np.random.default_rng(0)
+    brief = 0.0 if needs_solver(case) else PROGRAMS[0]
     strikes: tuple[tuple[Callable[[float], np.ndarray | None], float], ...] = (
         (lambda most: attack(net, case, rng, most, judge.propose, rounds=1), LOOKS[0]),
+        (lambda most: _attack_by_programs(net, case, most, judge, brief), LOOKS[1]),
         (
             lambda most: attack(
                 net, case, rng, most, judge.propose, rounds=ROUNDS, from_centre=False
             ),
-            LOOKS[1],
+            LOOKS[2],
         ),
-        (lambda most: _attack_by_programs(net, case, most, judge), seconds),
+        (lambda most: _attack_by_programs(net, case, most, judge, PROGRAMS[1]), seconds),
     )
     for strike, patience in strikes:
         if search.closed or search.found is not None or judge.witness is not None:
@@ -343,13 +343,14 @@ def _bound_open(net: ReluNetwork, case: Case, boxes: InputSearch) -> float:
 
 
 def _attack_by_programs(
-    net: ReluNetwork, case: Case, seconds: float, judge: Judge | FloatJudge
+    net: ReluNetwork, case: Case, seconds: float, judge: Judge | FloatJudge, work: float
 ) -> np.ndarray | None:
-    if all(len(rows) == 1 for rows in case.unsafe):
+    if work == 0 or all(len(rows) == 1 for rows in case.unsafe):
         return None
-    import_module("scipy.optimize")  # it takes a while, and not the time of the attack
+    if needs_solver(case):
+        import_module("scipy.optimize")  # it takes a while, and not the time of the attack
     return attack_by_programs(
-        net, case, np.random.default_rng(0), seconds, judge.propose, work=PROGRAMS
+        net, case, np.random.default_rng(0), seconds, judge.propose, work=work
     )
 
 

@@ -1,5 +1,6 @@
 """Attacks find what is there, inside the box, and end in time."""
 
+import sys
 from fractions import Fraction
 from itertools import count, pairwise
 from time import monotonic
@@ -7,8 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from ftheta.certify import verification
+from ftheta.certify import sequential_programs, verification
 from ftheta.certify.attacks import attack, propagate, pull_back, sign_step
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Question, Row
@@ -148,5 +150,39 @@ def test_a_busy_machine_tries_programs_as_long_as_others(monkeypatch) -> None:
     ]
     case = Case(Box((Fraction(-1),) * 2, (Fraction(1),) * 2), (tuple(near),))
     judge: Any = SimpleNamespace(propose=lambda _: True)
-    found = verification._attack_by_programs(net, case, 1000.0, judge)
+    found = verification._attack_by_programs(net, case, 1000.0, judge, work=0.5)
+    assert found is not None and np.abs(found - 1 / 3).max() <= 2.0**-20
+
+
+@pytest.mark.parametrize(("inputs", "rows"), [(1, 2), (2, 5), (5, 3), (12, 6)])
+def test_small_programs_are_solved_as_by_a_solver(inputs: int, rows: int, monkeypatch) -> None:
+    """Steps stay within reach, and make the largest linearised excess as small as HiGHS does."""
+    rng = np.random.default_rng(inputs)
+    for _ in range(20):
+        excess = rng.normal(size=rows) * rng.choice([1e-6, 1.0, 1e3])
+        slopes = rng.normal(size=(rows, inputs)) * rng.choice([0.0, 1.0, 30.0], (rows, inputs))
+        low, high = -rng.uniform(size=inputs), rng.uniform(size=inputs)
+        reach = rng.choice([0.0, 0.1, 1.0], inputs)
+        least = []
+        for small in (10_000, 0):
+            monkeypatch.setattr(sequential_programs, "SMALL", small)
+            step = sequential_programs._step(excess, slopes, low, high, reach)
+            assert step is not None
+            assert (step >= np.maximum(low, -reach) - 1e-12).all()
+            assert (step <= np.minimum(high, reach) + 1e-12).all()
+            least.append(float((excess + slopes @ step).max()))
+        assert least[0] <= least[1] + 1e-9 * (1 + np.abs(excess).max())
+
+
+def test_small_conjunctions_need_no_solver(monkeypatch) -> None:
+    """Its import alone takes longer than most searches."""
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    net = ReluNetwork.dense([np.eye(2), np.eye(2)], [np.ones(2), -np.ones(2)])
+    third = Fraction(1, 3)
+    near = [
+        Row({}, {j: Fraction(s)}, s * third + Fraction(1, 2**20)) for j in (0, 1) for s in (1, -1)
+    ]
+    case = Case(Box((Fraction(-1),) * 2, (Fraction(1),) * 2), (tuple(near),))
+    judge: Any = SimpleNamespace(propose=lambda _: True)
+    found = verification._attack_by_programs(net, case, 100.0, judge, work=5.0)
     assert found is not None and np.abs(found - 1 / 3).max() <= 2.0**-20

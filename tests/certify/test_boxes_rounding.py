@@ -7,6 +7,7 @@ import pytest
 
 from ftheta.certify.boxes.arrays import allocate, net_arrays, row_arrays
 from ftheta.certify.boxes.multipliers import add_multiple, best_multiplier, lower_bound
+from ftheta.certify.boxes.products import add_columns, add_many_magnitudes, add_rows
 from ftheta.certify.boxes.relaxations import measure_reach, tighten_row
 from ftheta.certify.boxes.rows import bound_rows, is_excluded, mix_rows
 from ftheta.certify.boxes.zonotopes import enclose_box
@@ -114,7 +115,7 @@ def test_affine_networks_are_bounded_by_their_exact_least_excess(widths: tuple[i
         slack = Fraction(1, 10**11)
         for s in range(2):
             assert least[s] - slack <= Fraction(float(bounds.least[s])) <= least[s]
-        measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+        measure_reach(arrays, zonotope.lines, lo, hi, scratch)
         bounds.least[:] = -np.inf
         for s in range(2):
             tighten_row(arrays, listed, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
@@ -201,3 +202,31 @@ def test_a_bound_of_zero_excludes_a_strict_row_alone(strict: bool) -> None:
     assert is_excluded(rows, 0, bounds) == strict
     bounds.least[:] = -1.0, 0.0  # a mixture that may be of lax rows alone
     assert not is_excluded(rows, 0, bounds)
+
+
+@pytest.mark.parametrize("is_thin", [False, True])
+def test_multiples_of_many_rows_and_columns_are_their_sums(is_thin: bool) -> None:
+    """However many there are beside the four that are added at once."""
+    rng = np.random.default_rng(3)
+    matrix = rng.normal(size=(9, 13))
+    matrix[rng.random(matrix.shape) < (0.9 if is_thin else 0.1)] = 0.0
+    first = np.eye(13)[:, :2] if is_thin else np.ones((13, 2))
+    net = net_arrays(ReluNetwork.dense([first, matrix], [np.ones(13), np.zeros(9)]))
+    assert bool(net.is_sparse[1]) == is_thin
+    for add, lines in (
+        (add_columns, matrix.T),
+        (add_rows, matrix),
+        (add_many_magnitudes, np.abs(matrix).T),
+    ):
+        for count in range(len(lines) + 1):
+            places = rng.permutation(len(lines))[: count or 1]
+            factors = rng.normal(size=count or 1)
+            target = np.ones(lines.shape[1])
+            add(net, 1, places, factors, count, target)
+            exact_sum = [
+                ONE + sum((a * Fraction(v) for a, v in zip(rationals(factors), column)), 0 * ONE)
+                for column in (lines[places[:count]].T if count else np.empty((len(target), 0)))
+            ]
+            assert all(
+                abs(Fraction(float(t)) - e) < Fraction(1, 10**13) for t, e in zip(target, exact_sum)
+            )

@@ -108,7 +108,7 @@ def test_every_bound_is_below_the_excess_of_every_point(seed: int, scale: float)
     for d in range(2):
         mix_rows(rows, d, generators, zonotope, bounds)
     plain = bounds.least.copy()
-    measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+    measure_reach(arrays, zonotope.lines, lo, hi, scratch)
     for s in range(4):
         tighten_row(arrays, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
     assert (bounds.least >= plain).all()
@@ -206,7 +206,7 @@ def test_bounds_with_fixed_signs_hold_where_neurons_have_them(seed: int, scale: 
     generators = enclose_box(arrays, lo, hi, signs, 0, zonotope)
     assert generators >= 3  # the first point is in the part
     bound_rows(rows, lo, hi, generators, zonotope, bounds)
-    measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+    measure_reach(arrays, zonotope.lines, lo, hi, scratch)
     for s in range(2):
         tighten_row(arrays, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
     mix_rows(rows, 0, generators, zonotope, bounds)
@@ -263,7 +263,7 @@ def test_bounds_with_rows_as_cuts_hold_where_the_rows_do(
         generators = enclose_box(arrays, lo, hi, np.zeros(13, np.int8), kept, zonotope)
         assert generators >= 3
         bound_rows(rows, lo, hi, generators, zonotope, bounds)
-        measure_reach(arrays, zonotope.lines, lo, hi, scratch.reach)
+        measure_reach(arrays, zonotope.lines, lo, hi, scratch)
         for s in range(
             2 if look else 1
         ):  # in the first look one row is a function of all generators

@@ -164,10 +164,12 @@ class Bounds(NamedTuple):
 
 class Pass(NamedTuple):
     """Scratch memory of one pass through the network: two layers, and numbers for every neuron and input; `sides` and
-    `sign` are for the part that is looked at."""
+    `sign` are for the part that is looked at, `places` and `factors` for the numbers of a layer that are not zero."""
 
     state: Array
     other: Array
+    places: Array
+    factors: Array
     lower_slopes: Array
     coefficients: Array
     reach: Array
@@ -288,6 +290,8 @@ def allocate(net: Net, rows: Rows, ball: FloatBall | None = None) -> tuple[Zonot
     scratch = Pass(
         state=np.empty(widest),
         other=np.empty(widest),
+        places=np.empty(widest, np.int64),
+        factors=np.empty(widest),
         lower_slopes=np.empty(neurons),
         coefficients=np.empty(neurons),
         reach=np.empty(neurons),

@@ -10,7 +10,7 @@ the rows are the point $\varepsilon$ at which the largest $f_j$ is least.
 
 import numpy as np
 
-from .arrays import compiled
+from .arrays import Array, compiled
 
 PIVOTS = 60
 SLIGHT = 1e-11  # what counts as zero in a pivot, beside 1
@@ -115,3 +115,20 @@ def _pivot(tableau, basis, leaving, entering, turned, cost, m, generators):
         price[j] -= cost * lead[j]
     g = entering - m
     basis[leaving] = entering if turned > 0.0 else -g - 1
+
+
+def find_lowest_point(forms: Array, constants: Array) -> Array:
+    """Where in the cube the largest of a few affine functions is least, by the same steps uncompiled."""
+    count, generators = forms.shape
+    point = np.empty(generators)
+    weigh(
+        forms,
+        constants - constants.max() - np.abs(forms).sum(1).max(),  # it stops at a positive bound
+        count,
+        generators,
+        np.empty((generators + 2, count + generators + 1)),
+        np.empty(generators + 1, np.int64),
+        np.empty(count),
+        point,
+    )
+    return point

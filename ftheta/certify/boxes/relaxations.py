@@ -8,24 +8,32 @@ the lines give the neuron: each $\alpha$ moves towards 1 where $z>0$ and towards
 
 from .arrays import OFF, ON, TINY, UNDECIDED, U, compiled
 from .ball_kernels import gain_of_slopes
-from .products import add_column, add_magnitudes, add_row
+from .products import add_many_magnitudes, add_rows, apply_layer
 
 ROUNDS = 3  # of choosing slopes
 
 
 @compiled
-def measure_reach(net, lines, lo, hi, reach):
+def measure_reach(net, lines, lo, hi, scratch):
     r"""For each neuron, $\sum_j|W_{rj}|H_j+|b_r|$ with bounds $H$ of what enters the layer: all that can be summed."""
+    reach = scratch.reach
+    places = scratch.places
+    sizes = scratch.factors
     for k in range(len(net.widths) - 1):
         rows = net.widths[k + 1]
         shift = net.offsets[k]
         for r in range(rows):
             reach[shift + r] = abs(net.biases[shift + r])
+        count = 0
         for j in range(net.widths[k]):
-            size = max(abs(lo[j]), abs(hi[j])) if k == 0 else lines[3, net.offsets[k - 1] + j]
             if k > 0 and lines[0, net.offsets[k - 1] + j] == OFF:
                 continue
-            add_magnitudes(net, k, j, size, reach[shift : shift + rows])
+            places[count] = j
+            sizes[count] = (
+                max(abs(lo[j]), abs(hi[j])) if k == 0 else lines[3, net.offsets[k - 1] + j]
+            )
+            count += 1
+        add_many_magnitudes(net, k, places, sizes, count, reach[shift : shift + rows])
 
 
 @compiled
@@ -91,6 +99,7 @@ def _bound_from_lines(net, rows, s, lo, hi, lines, scratch):
         gamma = 4.0 * (net.widths[k + 1] + columns + 32) * U
         for j in range(columns):
             other[j] = 0.0
+        count = 0
         for r in range(net.widths[k + 1]):
             a = state[r]
             if a == 0.0:
@@ -99,7 +108,10 @@ def _bound_from_lines(net, rows, s, lo, hi, lines, scratch):
             constant += a * net.biases[n]
             size += abs(a * net.biases[n])
             error += gamma * abs(a) * scratch.reach[n]
-            add_row(net, k, r, a, other)
+            scratch.places[count] = r
+            scratch.factors[count] = a
+            count += 1
+        add_rows(net, k, scratch.places, scratch.factors, count, other)
         if k == 0:
             break
         for j in range(columns):
@@ -146,12 +158,7 @@ def _choose_slopes(net, lines, scratch, step):
     other = scratch.other
     for k in range(len(net.widths) - 2):
         rows = net.widths[k + 1]
-        for r in range(rows):
-            other[r] = net.biases[net.offsets[k] + r]
-        for j in range(net.widths[k]):
-            h = state[j]
-            if h != 0.0:
-                add_column(net, k, j, h, other)
+        apply_layer(net, k, state, other, scratch)
         for r in range(rows):
             n = net.offsets[k] + r
             z = other[r]
@@ -182,12 +189,7 @@ def weigh_gaps(net, lo, hi, zonotope, scratch, gaps):
     g = len(lo)
     for k in range(len(net.widths) - 2):
         rows = net.widths[k + 1]
-        for r in range(rows):
-            other[r] = net.biases[net.offsets[k] + r]
-        for j in range(net.widths[k]):
-            h = state[j]
-            if h != 0.0:
-                add_column(net, k, j, h, other)
+        apply_layer(net, k, state, other, scratch)
         for r in range(rows):
             n = net.offsets[k] + r
             z = other[r]

@@ -13,7 +13,7 @@ from ftheta.loops import entry
 
 from .arrays import HUGE, compiled, copy
 from .ball_kernels import bring_inside, gain_of_form, place_in_ball
-from .products import add_column
+from .products import apply_layer
 from .relaxations import measure_reach, tighten_row, weigh_gaps
 from .rows import (
     best_row,
@@ -191,7 +191,7 @@ def _bound_once(net, rows, lo, hi, sign, kept, zonotope, bounds, scratch):
             continue
         blame_inputs(rows, d, generators, zonotope.share, bounds)
         if not is_measured:
-            measure_reach(net, zonotope.lines, lo, hi, scratch.reach)
+            measure_reach(net, zonotope.lines, lo, hi, scratch)
             is_measured = True
         for s in range(rows.disjuncts[d], rows.disjuncts[d + 1]):
             tighten_row(net, rows, s, lo, hi, zonotope.lines, zonotope.ball, bounds, scratch)
@@ -308,12 +308,7 @@ def meets(net, rows, x, margin, scratch):
         state[i] = x[i]
     for k in range(layers):
         count = net.widths[k + 1]
-        for r in range(count):
-            other[r] = net.biases[net.offsets[k] + r]
-        for i in range(net.widths[k]):
-            h = state[i]
-            if h != 0.0:
-                add_column(net, k, i, h, other)
+        apply_layer(net, k, state, other, scratch)
         for r in range(count):
             state[r] = max(other[r], 0.0) if net.rectified[net.offsets[k] + r] else other[r]
     for d in range(len(rows.disjuncts) - 1):

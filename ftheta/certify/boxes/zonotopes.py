@@ -20,7 +20,7 @@ are zero over the box are left out: `active` lists the others, and columns stand
 
 from .arrays import HUGE, MOST_CUTS, OFF, ON, TINY, UNDECIDED, U, compiled
 from .multipliers import add_multiple, best_multiplier, lower_bound, lower_bound_in
-from .products import add_column, add_magnitudes
+from .products import add_column, add_columns, add_many_magnitudes
 
 BEYOND_RANGE = -1  # what `enclose_box` says instead of a number of generators
 EMPTY = -2
@@ -93,26 +93,15 @@ def _apply_affine(net, k, active, generators, fresh, zonotope):
         sums[0, r] = net.biases[shift + r]
         sums[1, r] = gamma * abs(net.biases[shift + r]) + TINY
     for q in range(active):
-        error = zonotope.error[q] * (1.0 + 8.0 * U) + gamma * columns[0, q]
-        add_column(net, k, zonotope.active[q], zonotope.centre[q], sums[0])
-        add_magnitudes(net, k, zonotope.active[q], error, sums[1])
+        columns[0, q] = zonotope.error[q] * (1.0 + 8.0 * U) + gamma * columns[0, q]
+    add_columns(net, k, zonotope.active, zonotope.centre, active, sums[0])
+    add_many_magnitudes(net, k, zonotope.active, columns[0], active, sums[1])
     settled = generators - fresh
     for g in range(generators):
         for r in range(rows):
             leaving[g, r] = 0.0
-    is_sparse = net.is_sparse[k]
-    for g in range(settled):
-        for q in range(active):
-            a = entering[g, q]
-            if a == 0.0:
-                continue
-            if is_sparse:
-                add_column(net, k, zonotope.active[q], a, leaving[g])
-                continue
-            # most time is spent here: a call would double it
-            at = net.starts[k] + zonotope.active[q] * rows
-            for r in range(rows):
-                leaving[g, r] += a * net.weights[at + r]
+    for g in range(settled):  # most time is spent here
+        add_columns(net, k, zonotope.active, entering[g], active, leaving[g])
     g = settled
     for q in range(active):  # fresh generators stand in the order of their neurons
         if g < generators and entering[g, q] != 0.0:

@@ -108,13 +108,14 @@ class _Iteration:
         return np.concatenate([own[: self.last], [1 - own[: self.last].sum()], own[self.last :]])
 
     def _advance(self) -> None:
-        inverse = np.linalg.inv(self.S)
-        inverse = (inverse + inverse.T) / 2
+        moments, slack = _Root.of(self.X), _Root.of(self.S)
+        inverse = slack.inverse.T @ slack.inverse
         gap = ((self.X * self.S).sum() + self.x @ self.z) / self.degree
-        solve = self._factorise(inverse)
+        solve = self._factorise(moments, slack)
         nothing = np.zeros_like(self.x)
         _, dS, dz, dX, dx = self._direct(solve, inverse, 0.0, np.zeros_like(self.X), nothing)
-        primal, dual = self._reach(dS, dz, dX, dx, 1.0)
+        primal = min(1.0, moments.reach(dX), _reach_of_vector(self.x, dx))
+        dual = min(1.0, slack.reach(dS), _reach_of_vector(self.z, dz))
         left = ((self.X + primal * dX) * (self.S + dual * dS)).sum() + (self.x + primal * dx) @ (
             self.z + dual * dz
         )
@@ -123,21 +124,21 @@ class _Iteration:
         dy, dS, dz, dX, dx = self._direct(
             solve, inverse, centring, (second + second.T) / 2, dx * dz / self.z
         )
-        primal, dual = self._reach(dS, dz, dX, dx, SAFE)
+        primal = min(1.0, SAFE * moments.reach(dX), SAFE * _reach_of_vector(self.x, dx))
+        dual = min(1.0, SAFE * slack.reach(dS), SAFE * _reach_of_vector(self.z, dz))
         self.y = self.y + dual * dy
         self.S = self.S + dual * dS
         self.z = self.z + dual * dz
         self.X = self.X + primal * dX
         self.x = self.x + primal * dx
 
-    def _factorise(self, inverse: Array) -> Callable[[Array], Array]:
+    def _factorise(self, moments: "_Root", slack: "_Root") -> Callable[[Array], Array]:
         """The Schur complement of the system, ready to be solved."""
-        n = len(inverse)
-        # tr(GᵢXGⱼS⁻¹), by large products of matrices
-        right = (self.tall @ inverse).reshape(-1, n, n)
-        left = (self.tall @ self.X).reshape(-1, n * n)
-        H = left @ right.swapaxes(1, 2).reshape(-1, n * n).T
-        H = (H + H.T) / 2
+        n = len(self.X)
+        # tr(GᵢXGⱼS⁻¹) are scalar products of C⁻¹GᵢR, where X = RRᵀ and S = CCᵀ: a product that takes half the work
+        right = (self.tall @ moments.factor).reshape(-1, n, n)
+        spread = (slack.inverse @ right).reshape(-1, n * n)
+        H = spread @ spread.T
         ratio = self.x / self.z
         at = np.arange(self.signed)
         H[at, at] += ratio[:-1]
@@ -166,19 +167,23 @@ class _Iteration:
         dx = r - self.x - self.x / self.z * dz
         return dy, dS, dz, (dX + dX.T) / 2, dx
 
-    def _reach(
-        self, dS: Array, dz: Array, dX: Array, dx: Array, share: float
-    ) -> tuple[float, float]:
-        """Steps that stay inside, of moments and multipliers, up to 1."""
-        primal = min(_reach_of_matrix(self.X, dX), _reach_of_vector(self.x, dx))
-        dual = min(_reach_of_matrix(self.S, dS), _reach_of_vector(self.z, dz))
-        return min(1.0, share * primal), min(1.0, share * dual)
 
+@dataclass(frozen=True, eq=False)
+class _Root:
+    """The factor of Cholesky of a positive definite matrix, and its inverse."""
 
-def _reach_of_matrix(P: Array, direction: Array) -> float:
-    inverse = np.linalg.inv(np.linalg.cholesky(P))
-    least = float(np.linalg.eigvalsh(inverse @ direction @ inverse.T)[0])
-    return np.inf if least >= 0 else -1 / least
+    factor: Array
+    inverse: Array
+
+    @classmethod
+    def of(cls, P: Array) -> "_Root":
+        factor = np.linalg.cholesky(P)
+        return cls(factor, np.linalg.inv(factor))
+
+    def reach(self, direction: Array) -> float:
+        """The step in a direction at which the matrix is no longer definite."""
+        least = float(np.linalg.eigvalsh(self.inverse @ direction @ self.inverse.T)[0])
+        return np.inf if least >= 0 else -1 / least
 
 
 def _reach_of_vector(p: Array, direction: Array) -> float:
