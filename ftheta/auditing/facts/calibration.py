@@ -1,6 +1,7 @@
 """Whether the confidence of the network is the share of cases in which it is right."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -47,6 +48,12 @@ class _Confidences:
     def top(self) -> np.ndarray:
         return self.probabilities.max(1)
 
+    @property
+    def source(self) -> str:
+        if self.are_given:
+            return "of the outputs, which are probabilities"
+        return "by softmax of the outputs"
+
 
 def calibration(net: Network, rng: np.random.Generator) -> Part:
     """Expected calibration error with an interval and a test, and the temperature that mends it."""
@@ -63,50 +70,26 @@ def calibration(net: Network, rng: np.random.Generator) -> Part:
     mended = reliability(softmax(given.logits / temperature).max(1), given.right)
     advice = f"divide the logits by {temperature:.3g} (ECE {percent(mended.error)} on these rows)"
     helps = _temperature_helps(given.logits, classes, temperature)
-    source = (
-        "of the outputs, which are probabilities"
-        if given.are_given
-        else "by softmax of the outputs"
-    )
-    told = f"{found.told}, {source}"
+    told = f"{found.told}, {given.source}"
+    independent = "if the rows are independent; McDiarmid's inequality"
+    fitted = f"{told}, fitted on these rows"
+    measured = partial(Enclosure.measured, samples=n)
+    confidence = measured(float(given.top.mean()))
     facts = (
         Fact("expected calibration error (ECE), 15 bins", found.know(bins.error), told, "ece"),
-        Fact(
-            "ECE, interval",
-            interval,
-            "if the rows are independent; McDiarmid's inequality",
-            "ece_interval",
-        ),
-        Fact(
-            "ECE to be expected of a calibrated network",
-            Enclosure.measured(test.expected, samples=n),
-            told,
-        ),
-        Fact("p-value of perfect calibration", Enclosure.measured(test.p, samples=n), told),
-        Fact(
-            "mean confidence",
-            Enclosure.measured(float(given.top.mean()), samples=n),
-            told,
-            "mean_confidence",
-        ),
-        Fact(
-            "temperature of least cross-entropy",
-            Enclosure.measured(temperature, samples=n),
-            told,
-            "temperature",
-        ),
-        Fact(
-            "ECE at that temperature",
-            Enclosure.measured(mended.error, samples=n),
-            f"{told}, fitted on these rows",
-        ),
+        Fact("ECE, interval", interval, independent, "ece_interval"),
+        Fact("ECE to be expected of a calibrated network", measured(test.expected), told),
+        Fact("p-value of perfect calibration", measured(test.p), told),
+        Fact("mean confidence", confidence, told, "mean_confidence"),
+        Fact("temperature of least cross-entropy", measured(temperature), told, "temperature"),
+        Fact("ECE at that temperature", measured(mended.error), fitted),
     )
     says = _describe(bins, given, test.p)
     beyond = max(bins.error - test.expected, 0.0) if test.p <= LEVEL else 0.0
     says_something = beyond > 0 or test.expected <= COARSE
     found_by = judge(
         "miscalibration",
-        Enclosure.measured(bins.error, samples=n),
+        measured(bins.error),
         says,
         f"measured, {n:,} rows, p = {test.p:.2g}",
         judged_by=beyond,

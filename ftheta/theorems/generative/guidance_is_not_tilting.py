@@ -137,36 +137,37 @@ def guidance_is_not_tilting(
     ]
     end = power if base == 1 else truth
     numbers: Numbers = {"mean of the guided flow": mean, "variance of the guided flow": end}
-    tilted = (
-        (1 + Fraction(scale)) / Fraction(t2) - Fraction(scale) / Fraction(base) ** 2
-        if t2 > 0
-        else Fraction(0)
-    )
+    summary = f"w = {scale:g}: the guided flow ends in N({mean:.6g}, {end.middle:.6g})"
     printed = ()
-    if tilted > 0:
-        of_tilt = Enclosure.exact(1 / tilted)
-        centre = Enclosure.exact((1 + Fraction(scale)) * Fraction(mu) / Fraction(t2) / tilted)
+    precision = _tilted_precision(t2, scale, base)
+    if precision > 0:
+        of_tilt = Enclosure.exact(1 / precision)
+        centre = Enclosure.exact((1 + Fraction(scale)) * Fraction(mu) / Fraction(t2) / precision)
         numbers |= {"variance of the tilted law": of_tilt, "mean of the tilted law": centre}
+        summary += f", the tilted law has the variance {float(1 / precision):.6g}"
         if scale == 0 or Fraction(t2) == Fraction(base) ** 2:
-            claims.append(
-                Identity(
-                    "w = 0 or τ = s: variance of the guided flow = of the tilted law", end, of_tilt
-                )
-            )
+            same = "w = 0 or τ = s: variance of the guided flow = of the tilted law"
+            claims.append(Identity(same, end, of_tilt))
         else:
             claims.append(AtMost("variance of the guided flow ≤ of the tilted law", end, of_tilt))
             printed = (Identity("variance of the guided flow = of the tilted law", end, of_tilt),)
     return Evidence(
         claims=tuple(claims),
-        charts=(_draw_densities(mu, t2, mean, end.middle, float(tilted), scale),),
+        charts=(_draw_densities(mu, t2, mean, end.middle, float(precision), scale),),
         numbers=numbers,
         as_printed=printed,
-        summary=f"w = {scale:g}: the guided flow ends in N({mean:.6g}, {end.middle:.6g})"
-        + (f", the tilted law has the variance {float(1 / tilted):.6g}" if tilted > 0 else ""),
+        summary=summary,
     )
 
 
 # ---- mathematics -----------------------------------------------------------------------------------------------------
+
+
+def _tilted_precision(t2: float, w: float, base: float) -> Fraction:
+    r"""$\frac{1+w}{\tau^2}-\frac w{s^2}$, one over the variance of the tilted law; none is positive at $\tau=0$."""
+    if t2 == 0:
+        return Fraction(0)
+    return (1 + Fraction(w)) / Fraction(t2) - Fraction(w) / Fraction(base) ** 2
 
 
 def _follow(mu: float, t2: float, w: float, base: float) -> tuple[float, float, float]:

@@ -130,12 +130,18 @@ def cpa_partition_composition(
     cells = Listing(made.owned, view.frame)
     inner = Listing(made.inner, view.frame)
     pieces = count_pieces(form.network, view.domain, max_cells=20 * max_cells)
-    listed = (
-        enclose_rational(len(made.listed))
-        if made.listed
-        else Enclosure.between(len(cells.pieces), np.inf)
-    )
-    both = Listing(made.listed, view.frame).volume if made.listed else listed
+    if made.listed:
+        listed = enclose_rational(len(made.listed))
+        volume = Listing(made.listed, view.frame).volume
+        printed = (
+            misprint,
+            Identity("volume of all listed cells, and of the window", volume, view.volume),
+        )
+    else:
+        listed = Enclosure.between(len(cells.pieces), np.inf)
+        printed = (misprint,)
+    inner_count = enclose_rational(len(made.inner))
+    owned_count = enclose_rational(len(made.owned))
     claims = [
         Identity("volume of all cells in the window, and of the window", cells.volume, view.volume),
         Identity(
@@ -143,19 +149,12 @@ def cpa_partition_composition(
         ),
         Identity("cells that are flat or empty", cells.flat, enclose_rational(0)),
         Identity("cells in the window, and activation cells of the network", cells.count, pieces),
-        AtMost(
-            "cells of f ≤ cells of g∘f",
-            enclose_rational(len(made.inner)),
-            enclose_rational(len(made.owned)),
-        ),
+        AtMost("cells of f ≤ cells of g∘f", inner_count, owned_count),
     ]
-    read = form.refusal or form.basis is not Basis.EXACT
-    if read:
+    if form.refusal or form.basis is not Basis.EXACT:
         claims.append(agreement_claim(view, net, made.owned, net.input_shape))
     else:
         claims += _exact_agreement(view, made.owned)
-    naive = Identity("volume of all listed cells, and of the window", both, view.volume)
-    inner_cells = len(made.inner)
     where = "" if whole else " in the window"
     axes = axes_of(view.domain)
     return Evidence(
@@ -165,13 +164,13 @@ def cpa_partition_composition(
             draw_cells(cells, "cells of g∘f", axes),
         ),
         {
-            "cells": enclose_rational(len(made.owned)),
+            "cells": owned_count,
             "cells listed": listed,
-            "cells of f": enclose_rational(len(made.inner)),
+            "cells of f": inner_count,
             "unbounded cells": enclose_rational(cells.unbounded_count),
         },
-        as_printed=(misprint, *([naive] if made.listed else [])),
-        summary=f"{inner_cells:,} cells of f, {len(made.owned):,} of g∘f{where}; a list has {listed.lo:,.0f}",
+        as_printed=printed,
+        summary=f"{len(made.inner):,} cells of f, {len(made.owned):,} of g∘f{where}; a list has {listed.lo:,.0f}",
         examples=_examples,
     )
 

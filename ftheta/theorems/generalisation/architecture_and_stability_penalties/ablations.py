@@ -96,13 +96,7 @@ def run_ablation(
     (x, y), (u, z) = (tuple(map(jnp.asarray, rows)) for rows in (fitted, others))
     shape = jax.eval_shape(apply, params, x[0]).shape
     rng = np.random.default_rng(seed)
-    size = (DRAWS, *x.shape)
-    tables = [
-        rng.normal(size=size),
-        rng.random(size),
-        rng.choice([-1.0, 1.0], (DRAWS, len(x), *shape)),
-    ]
-    tables = [jnp.asarray(t) for t in tables]
+    tables = _draw_tables(x.shape, shape, rng)
     signs = rng.choice([-1.0, 1.0], (len(u), *shape))
 
     def risk(theta: Any, inputs: Any, targets: Any) -> Any:
@@ -147,13 +141,21 @@ def run_ablation(
             steep(theta, u, signs),
         )
 
-    table = np.array([astuple(r)[1:] for r in chosen])
-    columns = tuple(table.T)
+    coefficients = np.array([astuple(recipe)[1:] for recipe in chosen])
+    columns = tuple(map(jnp.asarray, coefficients.T))
     over_starts = jax.vmap(train, (0, None))
-    found = call_compiled(
-        jax.vmap(over_starts, (None, 0)), jnp.asarray(starts), tuple(map(jnp.asarray, columns))
-    )
+    found = call_compiled(jax.vmap(over_starts, (None, 0)), jnp.asarray(starts), columns)
     return Ablation(tuple(r.name for r in chosen), *(np.asarray(v) for v in found))
+
+
+def _draw_tables(
+    rows: tuple[int, ...], outputs: tuple[int, ...], rng: np.random.Generator
+) -> tuple[Any, Any, Any]:
+    """Noise and chances of being kept for all inputs, and random signs for all outputs: one of each a step."""
+    noise = rng.normal(size=(DRAWS, *rows))
+    chances = rng.random((DRAWS, *rows))
+    signs = rng.choice([-1.0, 1.0], (DRAWS, rows[0], *outputs))
+    return jnp.asarray(noise), jnp.asarray(chances), jnp.asarray(signs)
 
 
 def compare_penalties(

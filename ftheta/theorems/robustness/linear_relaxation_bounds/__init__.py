@@ -158,23 +158,7 @@ def linear_relaxation_bounds(
     ]
     program, best = _triangles(relaxed, question.network)
     if program is not None and best is not None:
-        claims.append(
-            Identity(
-                "slopes from the multipliers = linear program",
-                best,
-                program,
-                rtol=SOLVER,
-                atol=SOLVER,
-            )
-        )
-        claims.append(
-            AtMost(
-                "slopes by ascent ≤ linear program",
-                ladder["slopes by ascent"],
-                program,
-                rtol=SOLVER,
-            )
-        )
+        claims += _compare_with_program(program, best, ladder["slopes by ascent"])
         ladder["linear program"] = program
     return Evidence(
         claims=tuple(claims),
@@ -187,6 +171,17 @@ def linear_relaxation_bounds(
         summary=f"g = {question.words}: at least {ladder['CROWN'].lo:.6g} by CROWN, {climbed.least:.6g} with better "
         f"slopes; {found.name}: {found.least.hi:.6g}",
         examples=_examples,
+    )
+
+
+def _compare_with_program(
+    program: Enclosure, best: Enclosure, climbed: Enclosure
+) -> tuple[Claim, Claim]:
+    """No slopes do better than the linear program, and those of its multipliers do as well."""
+    as_well = "slopes from the multipliers = linear program"
+    return (
+        Identity(as_well, best, program, rtol=SOLVER, atol=SOLVER),
+        AtMost("slopes by ascent ≤ linear program", climbed, program, rtol=SOLVER),
     )
 
 

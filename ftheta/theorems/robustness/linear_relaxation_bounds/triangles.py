@@ -9,6 +9,7 @@ the ReLU, and back-substitution with these lines is the dual of the program: its
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -77,18 +78,7 @@ def solve_triangles(
             x = next(ranges)
             low[step.rectified] = x.lo.ravel()
             high[step.rectified] = x.hi.ravel()
-        kept = np.flatnonzero(low >= 0)  # also what is not rectified
-        unit = sparse.eye_array(len(kept))
-        equal.add([(h[kept], unit), (z[kept], -unit)], np.zeros(len(kept)))
-        off = np.flatnonzero((high <= 0) & (low < 0))
-        equal.add([(h[off], sparse.eye_array(len(off)))], np.zeros(len(off)))
-        free = np.flatnonzero((low < 0) & (high > 0))
-        unit = sparse.eye_array(len(free))
-        at_zero = above.add([(h[free], -unit)], np.zeros(len(free)))
-        at_slope_one = above.add([(z[free], unit), (h[free], -unit)], np.zeros(len(free)))
-        secant = high[free] / (high[free] - low[free])
-        above.add([(h[free], unit), (z[free], -sparse.diags_array(secant))], -secant * low[free])
-        marks.append((free, at_zero, at_slope_one))
+        marks.append(_add_layer(equal, above, z, h, low, high))
         before = h
     last = g.steps[-1]
     cost = np.zeros(int(ends[-1]))
@@ -107,13 +97,45 @@ def solve_triangles(
     )
     if found.status != 0:
         return None
-    slopes = []
-    for step, (free, at_zero, at_slope_one) in zip(hidden, marks):
-        slope = np.full(len(step.offset), np.nan)
-        zero = np.abs(found.ineqlin.marginals[at_zero])
-        one = np.abs(found.ineqlin.marginals[at_slope_one])
-        with np.errstate(invalid="ignore"):
-            slope[free] = one / (zero + one)
-        if step.rectified.any():
-            slopes.append(slope[step.rectified])
-    return Optimum(float(found.fun + last.offset[0]), tuple(slopes))
+    slopes = tuple(
+        _read_slopes(mark, found.ineqlin.marginals, len(step.offset))[step.rectified]
+        for step, mark in zip(hidden, marks)
+        if step.rectified.any()
+    )
+    return Optimum(float(found.fun + last.offset[0]), slopes)
+
+
+class _Triangles(NamedTuple):
+    """The neurons of a layer whose sign is open, and the rows of the two sides of their triangles below."""
+
+    free: np.ndarray
+    at_zero: slice
+    at_slope_one: slice
+
+
+def _add_layer(
+    equal: _Rows, above: _Rows, z: np.ndarray, h: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> _Triangles:
+    """What is known of the values `h` (columns) of neurons whose operands `z` lie between `low` and `high`."""
+    kept = np.flatnonzero(low >= 0)  # also what is not rectified
+    unit = sparse.eye_array(len(kept))
+    equal.add([(h[kept], unit), (z[kept], -unit)], np.zeros(len(kept)))
+    off = np.flatnonzero((high <= 0) & (low < 0))
+    equal.add([(h[off], sparse.eye_array(len(off)))], np.zeros(len(off)))
+    free = np.flatnonzero((low < 0) & (high > 0))
+    unit = sparse.eye_array(len(free))
+    at_zero = above.add([(h[free], -unit)], np.zeros(len(free)))
+    at_slope_one = above.add([(z[free], unit), (h[free], -unit)], np.zeros(len(free)))
+    secant = high[free] / (high[free] - low[free])
+    above.add([(h[free], unit), (z[free], -sparse.diags_array(secant))], -secant * low[free])
+    return _Triangles(free, at_zero, at_slope_one)
+
+
+def _read_slopes(mark: _Triangles, multipliers: np.ndarray, count: int) -> np.ndarray:
+    """The slopes of lower lines that the multipliers mix; NaN where no line is open."""
+    slope = np.full(count, np.nan)
+    zero = np.abs(multipliers[mark.at_zero])
+    one = np.abs(multipliers[mark.at_slope_one])
+    with np.errstate(invalid="ignore"):
+        slope[mark.free] = one / (zero + one)
+    return slope
