@@ -1,6 +1,5 @@
 """Settings for the whole suite: property tests are reproducible in CI, unhurried everywhere, and thorough at night."""
 
-import ctypes
 import gc
 import os
 import signal
@@ -13,7 +12,7 @@ from hypothesis import settings
 from .checked_shapes import CHECKS, CORES, install
 from .thoroughness import AT_NIGHT, WITH_EVERY_CHANGE
 
-pytest_plugins = ["tests.costs", "tests.slow"]
+pytest_plugins = ["tests.costs", "tests.memory", "tests.slow"]
 install(CORES)
 
 from ftheta.processes.caching import compiled_kept, trim  # noqa: E402
@@ -62,33 +61,6 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup() -> None:
     """Every test has its first calls; at night all calls are checked."""
     CHECKS.begin(everything=settings().max_examples >= AT_NIGHT)
-
-
-class _Memory:
-    """What a test process may hold before compiled programs are let go: JAX keeps every one."""
-
-    limit = 1_200_000_000  # bytes
-    room = 400_000_000  # above what cannot be let go, or every test would compile anew
-
-
-def pytest_runtest_teardown() -> None:
-    """Let compiled programs go where they have become too many."""
-    if _resident_bytes() <= _Memory.limit or "jax" not in sys.modules:
-        return
-    sys.modules["jax"].clear_caches()
-    gc.collect()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).malloc_trim(0)  # glibc keeps what it is given back
-    _Memory.limit = max(_Memory.limit, _resident_bytes() + _Memory.room)
-
-
-def _resident_bytes() -> int:
-    """The memory that this process holds now; 0 where the system does not say."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import io
 import json
 import struct
 import zipfile
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,15 @@ def small_network() -> nn.Sequential:
 
 
 X = torch.randn(1, 1, 6, 6)
-DATA = saved(exported(small_network(), X))
 
 
-def entries(data: bytes = DATA) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(data)) as file:
+@cache  # at its first use: what exports programs takes a hundred megabytes
+def small_file() -> bytes:
+    return saved(exported(small_network(), X))
+
+
+def entries(data: bytes | None = None) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(small_file() if data is None else data)) as file:
         return {name: file.read(name) for name in file.namelist()}
 
 
@@ -72,7 +77,10 @@ def refused(data: bytes, match: str = "") -> None:
 
 def test_a_file_is_a_network_also_when_packed_again(tmp_path):
     expected = small_network()(X)[0].detach().numpy()
-    for name, data in (("net.pt2", DATA), ("again.PT2", packed(entries(), zipfile.ZIP_DEFLATED))):
+    for name, data in (
+        ("net.pt2", small_file()),
+        ("again.PT2", packed(entries(), zipfile.ZIP_DEFLATED)),
+    ):
         (tmp_path / name).write_bytes(data)
         net = ft.load(tmp_path / name)
         assert isinstance(net, ft.Network) and net.name == name and net.input_shape == (1, 6, 6)
@@ -279,7 +287,7 @@ def test_deep_and_long_json_is_refused(monkeypatch):
     refused(packed(held | {named("model.json"): b"\xff\xfe\x00"}))
     refused(packed(held | {named("model.json"): b"[" + b"9" * 10_000 + b"]"}))
     monkeypatch.setattr(archive, "MAX_JSON", 1000)
-    refused(DATA, "larger than is allowed")
+    refused(small_file(), "larger than is allowed")
 
 
 @pytest.mark.parametrize("specs", [[5], [None], ["user_output"], [[]], 5, None])
@@ -308,7 +316,7 @@ def test_limits_on_bytes_entries_and_nodes(monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, value)
-            refused(DATA)
+            refused(small_file())
 
 
 def test_an_entry_that_unfolds_too_far_is_refused(monkeypatch):
@@ -329,7 +337,7 @@ def test_an_entry_that_lies_about_its_length_is_refused():
 
 
 def test_a_list_of_entries_that_is_too_long_is_refused_before_it_is_read():
-    data = bytearray(DATA)
+    data = bytearray(small_file())
     at = data.rindex(b"PK\5\6")
     struct.pack_into("<2H2L", data, at + 8, 0xFFFE, 0xFFFE, 0xFFFFFF00, 0)
     refused(bytes(data), "list of")
@@ -347,7 +355,7 @@ def harmless(data: bytes) -> None:
 @max_examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_change_of_bytes_is_harmless(data):
-    held = bytearray(DATA)
+    held = bytearray(small_file())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, max(len(held) - 1, 0)))
         how = data.draw(st.sampled_from(["change", "cut", "insert", "end"]))
