@@ -40,7 +40,7 @@ _HOME = {
     "constants": "ftheta.spectra",
     "count_pieces": "ftheta.pieces",
     "decompile": "ftheta.pieces",
-    "diffuse": "ftheta.diffusion.models",
+    "diffuse": "ftheta.flows.diffusion.models",
     "distance": "ftheta.transport",
     "elbo": "ftheta.latent",
     "equal": "ftheta.pieces",
@@ -49,7 +49,7 @@ _HOME = {
     "fem_basis": "ftheta.relu",
     "fit": "ftheta.training",
     "flow": "ftheta.flows.models",
-    "langevin": "ftheta.diffusion.langevin",
+    "langevin": "ftheta.flows.diffusion.langevin",
     "lightning_callback": "ftheta.watching",
     "lipschitz": "ftheta.certify.ladder",
     "list": "ftheta.report.listing",
@@ -117,8 +117,8 @@ if TYPE_CHECKING:
     from ftheta.certify.properties import Outputs as Outputs
     from ftheta.certify.properties import Robust as Robust
     from ftheta.checking import check as check
-    from ftheta.diffusion.langevin import langevin as langevin
-    from ftheta.diffusion.models import diffuse as diffuse
+    from ftheta.flows.diffusion.langevin import langevin as langevin
+    from ftheta.flows.diffusion.models import diffuse as diffuse
     from ftheta.flows.models import flow as flow
     from ftheta.graph import check_gradient as check_gradient
     from ftheta.graph import tableau as graph  # noqa: F401

@@ -100,7 +100,7 @@ def _make(
 ) -> tuple[Any, dict[str, Any]]:
     """New rows, and what is worth saying of the model that made them."""
     if kind == "diffusion":
-        from ftheta.diffusion.models import diffuse
+        from ftheta.flows.diffusion.models import diffuse
 
         model = diffuse(given, sampler=sampler, steps=steps, spread=spread, seed=seed)
         made = model.sample(n, seed)

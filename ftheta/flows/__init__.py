@@ -1,1 +1,2 @@
-"""Ordinary differential equations as limits of residual networks."""
+"""What carries points or laws along: residual networks and the equations that are their limits, flows fitted to data,
+noise and the ways back from it."""

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ftheta.diffusion.reversal import reverse_sde
+from ftheta.flows.diffusion.reversal import reverse_sde
 from ftheta.flows.mixtures import Mixture
 from ftheta.flows.runge_kutta import runge_kutta_step
 from ftheta.logic import Axis, Motion, Series

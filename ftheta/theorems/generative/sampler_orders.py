@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from flint import arb, ctx
 
-from ftheta.diffusion.samplers import (
+from ftheta.flows.diffusion.samplers import (
     karras_levels,
     linear_alphas,
     noise_levels,

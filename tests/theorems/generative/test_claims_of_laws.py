@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from ftheta.catalogue import theorem
-from ftheta.diffusion.reversal import backward_times
+from ftheta.flows.diffusion.reversal import backward_times
 from ftheta.flows.mixtures import Mixture
 from ftheta.logic import Verdict
 from ftheta.networks import Dense, Description

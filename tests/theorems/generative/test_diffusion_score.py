@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, special
 
-from ftheta.diffusion.reversal import backward_times, kl_to_normal, probability_flow, reverse_sde
 from ftheta.estimates import mean
+from ftheta.flows.diffusion.reversal import (
+    backward_times,
+    kl_to_normal,
+    probability_flow,
+    reverse_sde,
+)
 from ftheta.flows.mixtures import Mixture
 from ftheta.logic import Basis, Verdict
 from ftheta.theorems.generative.diffusion_score import (

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import numpy as np
 
-from ftheta.diffusion.reversal import backward_times, kl_to_normal
 from ftheta.estimates import mean
+from ftheta.flows.diffusion.reversal import backward_times, kl_to_normal
 from ftheta.flows.mixtures import Mixture
 from ftheta.logic import (
     AtMost,

@@ -13,7 +13,7 @@ import numpy as np
 from flint import arb, ctx
 from scipy import special
 
-from ftheta.diffusion.reversal import STOP, backward_times, probability_flow, reverse_sde
+from ftheta.flows.diffusion.reversal import STOP, backward_times, probability_flow, reverse_sde
 from ftheta.flows.mixtures import Mixture
 from ftheta.logic import Enclosure
 

@@ -8,9 +8,14 @@ from typing import Annotated
 import numpy as np
 from flint import arb, ctx
 
-from ftheta.diffusion.bounds import score_error
-from ftheta.diffusion.reversal import backward_times, kl_to_normal, probability_flow, reverse_sde
 from ftheta.estimates import binomial_interval
+from ftheta.flows.diffusion.bounds import score_error
+from ftheta.flows.diffusion.reversal import (
+    backward_times,
+    kl_to_normal,
+    probability_flow,
+    reverse_sde,
+)
 from ftheta.flows.mixtures import Mixture
 from ftheta.logic import (
     AtMost,

@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 from flint import acb, arb, ctx
 
-from ftheta.diffusion.langevin import spectral_gap
 from ftheta.estimates import worst_ratio
+from ftheta.flows.diffusion.langevin import spectral_gap
 from ftheta.flows.mixtures import Mixture
 from ftheta.lazy import jax
 from ftheta.logic import (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import ftheta as ft
-from ftheta.diffusion.bounds import score_error
-from ftheta.diffusion.langevin import spectral_gap
-from ftheta.diffusion.models import SAMPLERS, denoise_by_score
+from ftheta.flows.diffusion.bounds import score_error
+from ftheta.flows.diffusion.langevin import spectral_gap
+from ftheta.flows.diffusion.models import SAMPLERS, denoise_by_score
 from ftheta.flows.mixtures import Mixture
 from ftheta.logic import UsageError
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ftheta.diffusion.samplers import (
+from ftheta.flows.diffusion.samplers import (
     karras_levels,
     linear_alphas,
     noise_levels,
