@@ -46,7 +46,7 @@ QUANTITIES = {
     "label_errors": "rows whose label both the network and the neighbours contradict",
     "constant_columns": "input columns that are constant",
     "imbalance": "rows of the largest class ÷ rows of the smallest",
-    "dead_neurons": "ReLUs that are zero on every row",
+    "dead_neurons": "dead ReLUs on the data",
     "duplicate_neurons": "duplicate or dead neurons",
     "removable_neurons": "neurons that can be left out without a change on the box of the data",
     "effective_rank": "the least effective rank of the activations of a layer",
