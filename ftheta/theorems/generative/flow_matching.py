@@ -38,6 +38,7 @@ from ftheta.theorems.charts_generative import (
     follow_reverse_sde,
     join_lines,
 )
+from ftheta.theorems.knobs import BumpSpread, Coordinates
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_on_ring
 from ftheta.transport import transport
 
@@ -63,10 +64,8 @@ def bumps(
     centre: Annotated[
         float, Knob(-2, 2, "where the bumps are centred", "c", least=-100, most=100)
     ] = 0.0,
-    spread: Annotated[
-        float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)
-    ] = 0.5,
-    dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
+    spread: BumpSpread = 0.5,
+    dimension: Coordinates = 1,
 ) -> Measure:
     atoms = place_on_ring(components, separation, dimension)
     atoms[:, 0] += centre

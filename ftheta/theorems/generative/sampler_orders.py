@@ -33,6 +33,7 @@ from ftheta.logic import (
     theorem,
 )
 from ftheta.subjects import Measure
+from ftheta.theorems.knobs import BumpDistance
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_bumps
 from ftheta.theorems.orders import observed_order
 
@@ -49,9 +50,7 @@ def bumps(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 4, "number of bumps", "k", most=64)] = 1,
-    separation: Annotated[
-        float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)
-    ] = 1.0,
+    separation: BumpDistance = 1.0,
     spread: Annotated[
         float,
         Knob(0.1, 2, "standard deviation of each bump; 0 is discrete data", "s", least=0, most=100),

@@ -29,6 +29,7 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Measure, Network
 from ftheta.subjects.roles import ask_role, measure_of_rows, values_at
+from ftheta.theorems.knobs import Coordinates
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, is_enclosed, mixture_of, place_bumps
 
 DRAWS = 20_000
@@ -48,7 +49,7 @@ def data_points(
     spread: Annotated[
         float, Knob(0, 2, "standard deviation of each; 0 is discrete data", "s", most=100)
     ] = 0.0,
-    dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
+    dimension: Coordinates = 1,
 ) -> Measure:
     atoms = place_bumps(components, separation, dimension)
     return Measure(

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from ftheta.logic import AtMost, Basis, Enclosure, Evidence, Examples, Identity, Knob, theorem
-from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces import count_pieces
 from ftheta.pieces.functions.composition import Composition, Listing, Window, enclose_rational
 from ftheta.pieces.functions.partitions import Piece
@@ -17,6 +17,7 @@ from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 from ftheta.theorems.charts_cells import draw_cells
 from ftheta.theorems.claims_cells import agreement_claim
+from ftheta.theorems.knobs import HiddenActivation, WindowRadius
 
 _ONE = Dense(np.ones((1, 1)), np.zeros(1), "relu")
 _LINES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -45,9 +46,7 @@ def network(
     ] = "random",
     inputs: Annotated[int, Knob(1, 64, "number of inputs", "d", log=True, most=1024)] = 2,
     width: Annotated[int, Knob(1, 32, "neurons in each hidden layer", "w", log=True, most=64)] = 8,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     if kind in COMPOSED:
         return Network.described(COMPOSED[kind], kind)
@@ -94,9 +93,7 @@ def cpa_partition_composition(
     after: Annotated[
         int, Knob(1, 6, "hidden layers that belong to f; the others to g", "k", most=100)
     ] = 1,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
-    ] = 2.0,
+    radius: WindowRadius = 2.0,
     max_cells: Annotated[
         int, Knob(10, 5000, "cells at most", "N", log=True, least=1, most=20_000)
     ] = 2000,

@@ -24,9 +24,10 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
+from ftheta.networks import Dense, Description, activation, random_mlp
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
+from ftheta.theorems.knobs import HiddenActivation
 
 # ---- subjects --------------------------------------------------------------------------------------------------------
 
@@ -61,9 +62,7 @@ def network(
     ] = 32,
     depth: Annotated[int, Knob(1, 8, "number of affine maps", "L", most=12)] = 3,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "d_L", most=100)] = 1,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     if kind in KNOWN:
         return Network.described(KNOWN[kind](inputs), kind)

@@ -25,9 +25,15 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, random_mlp
+from ftheta.networks import random_mlp
 from ftheta.subjects import Network
 from ftheta.theorems.classifiers import choose_inputs, is_classifier, linear_classifier
+from ftheta.theorems.knobs import (
+    ClassifierInputs,
+    ClassifierKind,
+    ClassifierWidth,
+    HiddenActivation,
+)
 
 NORMS = {"ℓ₁": 1, "ℓ₂": 2, "ℓ∞": inf}
 FACTORS = {1: Enclosure.exact(1), 2: Enclosure.exact(2).sqrt(), inf: Enclosure.exact(2)}
@@ -40,17 +46,11 @@ BUDGET = 0.1  # seconds for each constant, as counted work
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[
-        str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))
-    ] = "random",
-    inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 4,
-    width: Annotated[
-        int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)
-    ] = 16,
+    kind: ClassifierKind = "random",
+    inputs: ClassifierInputs = 4,
+    width: ClassifierWidth = 16,
     classes: Annotated[int, Knob(2, 10, "number of classes", "k", most=20)] = 3,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     if kind == "linear":
         return linear_classifier(np.array([3.0, 4.0]), 0.0, "linear classifier w = (3, 4)")

@@ -21,9 +21,10 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Dense, Description, activation, random_mlp
+from ftheta.networks import Dense, Description, activation, random_mlp
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
+from ftheta.theorems.knobs import HiddenActivation
 
 MOST_PIVOTS = 120
 """Rows of a matrix that is eliminated in balls; larger ones rest on the Cholesky factorisation with error terms."""
@@ -49,9 +50,7 @@ def network(
     ] = 24,
     depth: Annotated[int, Knob(2, 8, "number of affine maps", "L", least=2, most=12)] = 3,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "d_L", most=100)] = 2,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     if kind == "absolute value":
         return Network.described(ABSOLUTE_VALUE, kind)

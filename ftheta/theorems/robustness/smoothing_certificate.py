@@ -25,6 +25,7 @@ from ftheta.networks import random_mlp
 from ftheta.stability.smoothing import Smoothed, SmoothedLabels, smooth
 from ftheta.subjects import Network
 from ftheta.theorems.classifiers import choose_inputs, is_classifier, linear_classifier
+from ftheta.theorems.knobs import ClassifierInputs, ClassifierKind, ClassifierWidth
 
 CONFIDENCE = 0.999
 NEARLY = 0.99  # of the certified radius, at which other inputs are looked at
@@ -36,13 +37,9 @@ STEPS = 9  # inputs on the way there
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[
-        str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))
-    ] = "random",
-    inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 2,
-    width: Annotated[
-        int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)
-    ] = 16,
+    kind: ClassifierKind = "random",
+    inputs: ClassifierInputs = 2,
+    width: ClassifierWidth = 16,
 ) -> Network:
     if kind == "linear":
         return linear_classifier(np.array([3.0, 4.0]), 0.0, "linear classifier w = (3, 4)")

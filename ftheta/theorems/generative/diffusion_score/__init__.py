@@ -27,6 +27,7 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Measure
 from ftheta.theorems.charts_generative import FRAMES, follow_reverse_sde, score_arrows
+from ftheta.theorems.knobs import BumpSpread
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, place_on_ring
 from ftheta.transport.line import line_cost
 
@@ -54,9 +55,7 @@ def gaussian_mixture(
     separation: Annotated[
         float, Knob(0, 5, "distance of the outer bumps from 0", "a", most=100)
     ] = 2.0,
-    spread: Annotated[
-        float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)
-    ] = 0.5,
+    spread: BumpSpread = 0.5,
     dimension: Annotated[int, Knob(1, 2, "number of coordinates", "d", most=4)] = 1,
 ) -> Measure:
     atoms = place_on_ring(components, separation, dimension)

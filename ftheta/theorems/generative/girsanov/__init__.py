@@ -33,6 +33,7 @@ from ftheta.logic import (
 )
 from ftheta.subjects import Measure, Network
 from ftheta.subjects.roles import ask_role, measure_of_rows, values_at
+from ftheta.theorems.knobs import BumpDistance, BumpSpread, Coordinates
 from ftheta.theorems.laws import ROWS_ARE_A_LAW, mixture_of, place_bumps
 
 from .gaussians import BITS, Coordinate
@@ -50,13 +51,9 @@ def bumps(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 4, "number of bumps", "k", most=64)] = 1,
-    separation: Annotated[
-        float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)
-    ] = 2.0,
-    spread: Annotated[
-        float, Knob(0, 2, "standard deviation of each bump; 0 is discrete data", "s", most=100)
-    ] = 1.0,
-    dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
+    separation: BumpDistance = 2.0,
+    spread: BumpSpread = 1.0,
+    dimension: Coordinates = 1,
 ) -> Measure:
     atoms = place_bumps(components, separation, dimension)
     return Measure(

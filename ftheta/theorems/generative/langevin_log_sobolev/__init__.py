@@ -32,6 +32,7 @@ from ftheta.logic import (
 from ftheta.subjects import Measure, Training
 from ftheta.subjects.hypotheses import proved_range
 from ftheta.theorems.charts_generative import FRAMES
+from ftheta.theorems.knobs import BumpDistance, Coordinates
 from ftheta.theorems.laws import mixture_of, place_bumps
 
 from .gaussians import decay, divergence, wasserstein
@@ -49,13 +50,11 @@ def target(
     rng: np.random.Generator,
     *,
     components: Annotated[int, Knob(1, 4, "number of bumps of the target", "k", most=64)] = 1,
-    separation: Annotated[
-        float, Knob(0, 3, "distance of the outer bumps from 0", "a", most=100)
-    ] = 2.0,
+    separation: BumpDistance = 2.0,
     spread: Annotated[
         float, Knob(0.2, 2, "standard deviation of each bump", "s", least=1e-2, most=100)
     ] = 1.0,
-    dimension: Annotated[int, Knob(1, 4, "number of coordinates", "d", most=16)] = 1,
+    dimension: Coordinates = 1,
 ) -> Measure:
     atoms = place_bumps(components, separation, dimension)
     return Measure(

@@ -32,6 +32,7 @@ from ftheta.pieces.pictures import axes_of
 from ftheta.relu.line.hat import shallow
 from ftheta.subjects import Dataset, Network
 from ftheta.theorems.claims_cells import agreement_claim
+from ftheta.theorems.knobs import WindowRadius
 
 from .convex_form import ConvexForm, from_data, from_network
 
@@ -111,9 +112,7 @@ def convex_cpa_and_dc(
         str, Knob(says="what is added along a concave hyperplane", choices=("r(ν)", "|ν|"))
     ] = "r(ν)",
     output: Annotated[int, Knob(0, 9, "which output of the network", "j", most=10_000)] = 0,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
-    ] = 2.0,
+    radius: WindowRadius = 2.0,
     at: Annotated[
         float, Knob(-2, 2, "all coordinates of the point where g and h are printed", "x", most=1e3)
     ] = 0.5,

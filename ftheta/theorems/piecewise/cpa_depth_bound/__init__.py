@@ -42,6 +42,7 @@ from ftheta.relu.meshes.simplex_cells import box_mesh
 from ftheta.relu.network import ExactNetwork, ReluNetwork
 from ftheta.relu.reading.enclosing import gap_to
 from ftheta.subjects import Network
+from ftheta.theorems.knobs import SliceRadius
 
 from .broken_kinks import OnSlice
 from .small_maxima import convert_maximum
@@ -109,9 +110,7 @@ def cpa_depth_bound(
     rng: np.random.Generator,
     *,
     forms: Annotated[int, Knob(2, 8, "affine forms of the maximum that is converted", "M")] = 6,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)
-    ] = 2.0,
+    radius: SliceRadius = 2.0,
 ) -> Evidence:
     r"""Every continuous piecewise-affine $f:\mathbb R^d\to\mathbb R$ is a ReLU network with
     $\lceil\log_2(d+1)\rceil$ hidden layers, because $f=\sum_js_j\max_{i\in S_j}\ell_i$ with $|S_j|\le d+1$; for $d\ge3$

@@ -25,6 +25,7 @@ from ftheta.relu.meshes.nodal import compile_cpa
 from ftheta.relu.network import ExactNetwork
 from ftheta.relu.reading.form import relu_form
 from ftheta.subjects import Dataset, Network, Target
+from ftheta.theorems.knobs import WindowRadius
 
 from .charts import draw_pieces, draw_pipeline
 from .compiler import Compiled
@@ -120,9 +121,7 @@ def cpa_to_relu_compiler(
     rng: np.random.Generator,
     *,
     output: Annotated[int, Knob(0, 9, "which output of a network", "j", most=10_000)] = 0,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
-    ] = 2.0,
+    radius: WindowRadius = 2.0,
     max_cells: Annotated[
         int, Knob(10, 2000, "cells at most", "N", log=True, least=1, most=5000)
     ] = 1000,

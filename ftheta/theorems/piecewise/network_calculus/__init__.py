@@ -23,7 +23,7 @@ from ftheta.logic import (
     Witness,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks import Dense, Description, random_mlp
 from ftheta.networks.description import require_layers
 from ftheta.relu.counts import count
 from ftheta.relu.describe import plain_form
@@ -33,6 +33,7 @@ from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.folding import distance
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, relu_layers
+from ftheta.theorems.knobs import HiddenActivation
 
 from .operations import Operation, apply_operations
 
@@ -44,9 +45,7 @@ def random_network(
     width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True)] = 8,
     depth: Annotated[int, Knob(1, 6, "number of affine maps", "L")] = 3,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "m")] = 2,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     layers = random_mlp(rng, (inputs, *[width] * (depth - 1), outputs), hidden, bias=0.5)
     return Network.described(layers, f"random {hidden} network {'-'.join(map(str, layers.widths))}")

@@ -39,6 +39,7 @@ from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import slice_of
 from ftheta.relu.exact import from_description
 from ftheta.subjects import Network
+from ftheta.theorems.knobs import MostCells, MostWork, SliceRadius
 
 from .constructions import folding_network, montufar_network
 from .counting import count_layer_by_layer, count_linear_regions
@@ -97,19 +98,10 @@ def regions_deep(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)
-    ] = 0.5,
+    radius: SliceRadius = 0.5,
     folds: Annotated[int, Knob(1, 5, "foldings of the square", "k", most=7)] = 3,
-    max_cells: Annotated[
-        int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)
-    ] = 50_000,
-    max_work: Annotated[
-        int,
-        Knob(
-            10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9
-        ),
-    ] = 400_000_000,
+    max_cells: MostCells = 50_000,
+    max_work: MostWork = 400_000_000,
 ) -> Evidence:
     r"""A ReLU network with $n_0$ inputs and hidden widths $n_1,\dots,n_H$ has at most
     $$\sum_{(j_\ell)}\prod_{\ell=1}^H\binom{n_\ell}{j_\ell}\le\prod_{\ell=1}^H\sum_{j\le d_\ell}\binom{n_\ell}j,\qquad

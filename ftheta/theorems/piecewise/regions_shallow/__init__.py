@@ -28,6 +28,7 @@ from ftheta.pieces.normal_forms import listed_form, neurons_as_told, normal_form
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import slice_of
 from ftheta.subjects import Network
+from ftheta.theorems.knobs import MostCells, MostWork, WindowRadius
 
 from .arrangements import (
     LARGEST,
@@ -108,18 +109,9 @@ def regions_shallow(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the window", "R", log=True, least=1e-3, most=1e3)
-    ] = 4.0,
-    max_cells: Annotated[
-        int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)
-    ] = 50_000,
-    max_work: Annotated[
-        int,
-        Knob(
-            10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9
-        ),
-    ] = 400_000_000,
+    radius: WindowRadius = 4.0,
+    max_cells: MostCells = 50_000,
+    max_work: MostWork = 400_000_000,
 ) -> Evidence:
     r"""The zero sets of the $n$ neurons of the first hidden layer are hyperplanes in $\mathbb R^d$; they cut it into
     $$\sum_i|\mu_i|=(-1)^d\chi(-1)\le\sum_{i=0}^d\binom ni$$

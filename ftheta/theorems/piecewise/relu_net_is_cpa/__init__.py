@@ -19,7 +19,7 @@ from ftheta.logic import (
     Witness,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.complex import Complex
 from ftheta.pieces.domains import domain_volume
@@ -27,6 +27,7 @@ from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.pictures import picture
 from ftheta.pieces.slices import slice_of, storable
 from ftheta.subjects import Network
+from ftheta.theorems.knobs import HiddenActivation, MostCells, MostWork, SliceRadius
 
 from .affine_maps import LocalMaps
 
@@ -62,9 +63,7 @@ def network(
         int, Knob(1, 64, "neurons in each hidden layer", "w", log=True, most=128)
     ] = 16,
     hidden_layers: Annotated[int, Knob(0, 6, "number of hidden layers", "H", most=12)] = 3,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     if kind in KNOWN:
         return Network.described(KNOWN[kind], kind)
@@ -104,18 +103,9 @@ def relu_net_is_cpa(
     net: Network,
     rng: np.random.Generator,
     *,
-    radius: Annotated[
-        float, Knob(0.1, 10, "half-width of the slice", "R", log=True, least=1e-3, most=1e3)
-    ] = 2.0,
-    max_cells: Annotated[
-        int, Knob(100, 100_000, "cells at most", "N", log=True, least=1, most=300_000)
-    ] = 50_000,
-    max_work: Annotated[
-        int,
-        Knob(
-            10**6, 2 * 10**9, "elementary steps at most", "S", log=True, least=1000, most=6 * 10**9
-        ),
-    ] = 400_000_000,
+    radius: SliceRadius = 2.0,
+    max_cells: MostCells = 50_000,
+    max_work: MostWork = 400_000_000,
     jacobians: Annotated[int, Knob(1, 512, "cells differentiated", "m", log=True, most=2048)] = 128,
 ) -> Evidence:
     r"""Every ReLU network $f_\theta:\mathbb R^{d_0}\to\mathbb R^{d_L}$ is continuous and piecewise affine. With the

@@ -26,7 +26,7 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks import Dense, Description, random_mlp
 from ftheta.networks.description import require_layers
 from ftheta.pieces import Space
 from ftheta.pieces.questions.equality import equal
@@ -46,6 +46,7 @@ from ftheta.relu.symmetry.symmetries import (
 )
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers, relu_layers
+from ftheta.theorems.knobs import HiddenActivation
 from ftheta.training.descent import gradient_descent
 
 from .conserved import Drifts, Flow
@@ -63,9 +64,7 @@ def random_network(
     inputs: Annotated[int, Knob(1, 16, "number of inputs", "d", log=True, most=64)] = 3,
     width: Annotated[int, Knob(1, 64, "neurons in each hidden layer", "w", log=True)] = 8,
     hidden_layers: Annotated[int, Knob(1, 4, "number of hidden layers", "H")] = 1,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     layers = random_mlp(rng, (inputs, *[width] * hidden_layers, 1), hidden, bias=0.5)
     return Network.described(layers, f"random {hidden} network {'-'.join(map(str, layers.widths))}")

@@ -30,6 +30,7 @@ from ftheta.subjects import Dataset, Network
 from ftheta.subjects.layers import describes_this_function
 from ftheta.subjects.resolve import load_as
 from ftheta.theorems.classifiers import choose_inputs, is_classifier, linear_classifier
+from ftheta.theorems.knobs import ClassifierInputs, ClassifierKind, ClassifierWidth
 
 from .charts import Point, Radii, draw_methods, draw_plane, draw_shares
 
@@ -48,13 +49,9 @@ TRAINED_ROWS = 64
 def classifier(
     rng: np.random.Generator,
     *,
-    kind: Annotated[
-        str, Knob(says="which classifier", symbol="f", choices=("random", "linear"))
-    ] = "random",
-    inputs: Annotated[int, Knob(2, 64, "number of inputs", "d", log=True, most=784)] = 2,
-    width: Annotated[
-        int, Knob(2, 64, "neurons in each hidden layer", "w", log=True, most=256)
-    ] = 16,
+    kind: ClassifierKind = "random",
+    inputs: ClassifierInputs = 2,
+    width: ClassifierWidth = 16,
     classes: Annotated[int, Knob(2, 10, "number of classes", "k", most=20)] = 3,
 ) -> Network:
     if kind == "linear":

@@ -23,13 +23,14 @@ from ftheta.logic import (
     hypothesis,
     theorem,
 )
-from ftheta.networks import ACTIVATIONS, Dense, Description, random_mlp
+from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces import pieces
 from ftheta.pieces.domains import Box
 from ftheta.pieces.normal_forms import normal_form, relu_network
 from ftheta.pieces.questions.extremes import extreme
 from ftheta.relu.network import ReluNetwork, Step
 from ftheta.subjects import Network
+from ftheta.theorems.knobs import HiddenActivation
 
 from .charts import draw_ladder, draw_radii, draw_section
 from .question import Question, pose_question
@@ -64,9 +65,7 @@ def network(
     ] = 16,
     hidden_layers: Annotated[int, Knob(1, 5, "number of hidden layers", "H", least=1, most=8)] = 2,
     outputs: Annotated[int, Knob(1, 10, "number of outputs", "d_L", most=100)] = 1,
-    hidden: Annotated[
-        str, Knob(says="activation of hidden layers", symbol="σ", choices=tuple(ACTIVATIONS))
-    ] = "relu",
+    hidden: HiddenActivation = "relu",
 ) -> Network:
     description = random_mlp(rng, (inputs, *[width] * hidden_layers, outputs), hidden, bias=0.5)
     return Network.described(
