@@ -70,12 +70,16 @@ def read_region(region: Region, shape: tuple[int, ...] | None) -> tuple[InputSet
 
 def _read_ball(ball: Ball, shape: tuple[int, ...] | None) -> tuple[InputSet, bool]:
     if ball.norm not in NORMS:
-        raise UsageError("The norm of a ball is 1, 2 or infinity.", got=ball.norm)
+        raise UsageError(
+            "The norm of a ball is 1, 2 or infinity.", where="the norm of the ball", got=ball.norm
+        )
     centre, is_batch = _as_batch(read_numbers(ball.centre, "the centre"), shape)
     radius = read_numbers(ball.radius, "the radius")
     if radius.shape not in ((), (len(centre),)) or not bool(np.all(radius >= 0)):
         raise UsageError(
-            "The radius is a number ≥ 0, or one per row.", got=f"{radius} for {len(centre)} rows"
+            "The radius is a number ≥ 0, or one per row.",
+            where="the radius of the ball",
+            got=f"{radius} for {len(centre)} rows",
         )
     radius = np.broadcast_to(radius, (len(centre),))
     if ball.norm == inf:

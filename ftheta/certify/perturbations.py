@@ -112,7 +112,7 @@ def attack(
 def _read_radius(eps: float | str) -> Fraction:
     radius = read_rational(eps, "eps")
     if radius < 0:
-        raise UsageError("The radius is negative.", got=eps, remedy="give eps ≥ 0")
+        raise UsageError("The radius is negative.", where="eps", got=eps, remedy="give eps ≥ 0")
     return radius
 
 
@@ -121,10 +121,13 @@ def read_problem(
 ) -> tuple[Problem, bool]:
     """The rows to be perturbed, with their labels, and whether `x` was one input alone; see `attack`."""
     if norm not in NORMS:
-        raise UsageError("The norm is 1, 2 or inf.", got=norm)
+        raise UsageError("The norm is 1, 2 or inf.", where="norm", got=norm)
     if not (hasattr(net, "apply") and hasattr(net, "params") and hasattr(net, "input_shape")):
         raise UsageError(
-            "An attack is on a network.", got=type(net).__name__, remedy="ft.load(file or module)"
+            "An attack is on a network.",
+            where="net",
+            got=type(net).__name__,
+            remedy="ft.load(file or module)",
         )
     shape = net.input_shape
     given = read_numbers(x, "the inputs")
@@ -132,12 +135,16 @@ def read_problem(
     if not (is_single or given.shape[1:] == shape) or not given.size:
         raise UsageError(
             "The inputs do not fit the network.",
+            where="x",
             got=f"shape {given.shape}",
             remedy=f"one input is {shape}, or rows of them",
         )
     rows = given.reshape(-1, int(np.prod(shape)))
     if not np.isfinite(rows).all():
-        raise UsageError("The inputs are finite numbers.", got="NaN or infinity")
+        place = tuple(int(k) for k in np.argwhere(~np.isfinite(rows))[0])
+        raise UsageError(
+            "The inputs are finite numbers.", where=f"row {place[0]} of x", got=f"{rows[place]}"
+        )
     low, high = (
         (np.full(rows.shape[1], end) for end in (-inf, inf))
         if clip is None
@@ -145,7 +152,10 @@ def read_problem(
     )
     if not bool(np.all((low <= rows) & (rows <= high))):
         raise UsageError(
-            "An input lies outside clip.", got=clip, remedy="give the range in which inputs are"
+            "An input lies outside clip.",
+            where=f"row {np.flatnonzero(((rows < low) | (rows > high)).any(1))[0]} of x",
+            got=clip,
+            remedy="give the range in which inputs are",
         )
     classifier = Classifier.of(net)
     with jax.enable_x64(True):
@@ -164,6 +174,7 @@ def _read_labels(label: Any, rows: int, outputs: int) -> np.ndarray:
     if not fits or not bool(np.all((given >= 0) & (given < outputs))):
         raise UsageError(
             "A label is the number of an output: one for all rows, or one each.",
+            where="the labels",
             got=repr(label)[:60],
             remedy=f"0 … {outputs - 1}; {rows} rows",
         )
@@ -175,7 +186,7 @@ def _read_clip(clip: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarra
         low, high = (np.broadcast_to(np.asarray(end, np.float64), shape).ravel() for end in clip)
     except (TypeError, ValueError):
         raise UsageError(
-            "clip is a pair (lo, hi) of numbers or of arrays like an input.", got=clip
+            "clip is a pair (lo, hi) of numbers or of arrays like an input.", where="clip", got=clip
         ) from None
     return low, high
 

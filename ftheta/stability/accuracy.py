@@ -34,7 +34,8 @@ from .rows_and_radii import choose_radii, read_radii, read_rows
 Array = np.ndarray
 AT_ONCE = 64  # rows attacked at a time
 ATTACKING = 0.35  # of the budget
-DOMAINS = (128, 1024, 8192)  # of branch and bound for one radius of a row, from round to round; ...
+# for one radius of a row, from round to round: splits for the bound of each neuron, domains of branch and bound; ...
+BRANCHING = ((8, 128), (32, 512), (64, 4096))
 # ... then seconds for the whole search, with attacks and better bounds of neurons
 TURNS = (1.0, 4.0, 16.0, 64.0)
 QUICK = 1.0  # seconds of a turn up to which every thread has a row of its own
@@ -198,6 +199,7 @@ class _Study:
         self.eps = np.zeros(0)
         self.shown = np.zeros(len(problem.x), int)
         self.met = np.zeros(len(problem.x), int)
+        self.least = np.full(len(problem.x), -inf)  # bound of the margin at the first open radius
 
     @property
     def spent(self) -> float:
@@ -265,7 +267,9 @@ class _Study:
         """From cheap to dear; whether all that was planned was done."""
         if not self._bisect("crown"):
             return False
-        if self.certifier.is_chain and not all(self._branch(domains) for domains in DOMAINS):
+        if self.certifier.is_chain and not all(
+            self._branch(splits, domains) for splits, domains in BRANCHING
+        ):
             return False
         return self._search()
 
@@ -287,17 +291,19 @@ class _Study:
                 self.shown[chunk[holds]] = middle[holds] + 1
                 fails[chunk[~holds]] = middle[~holds]
 
-    def _branch(self, domains: int) -> bool:
-        """One radius more for each row, as long as so many domains of branch and bound show it: the nearest to what is
-        shown first, since farther ones are far dearer."""
-        rows = sorted(self._open_rows().tolist(), key=lambda k: self.met[k] - self.shown[k])
-        return self._for_each(rows, lambda row: self._branch_row(row, domains))
+    def _branch(self, splits: int, domains: int) -> bool:
+        """One radius more for each row, as long as so much work shows it: first the rows whose margins were nearest to
+        being shown."""
+        rows = sorted(self._open_rows().tolist(), key=lambda k: -self.least[k])
+        return self._for_each(rows, lambda row: self._branch_row(row, splits, domains))
 
-    def _branch_row(self, row: int, domains: int) -> bool:
+    def _branch_row(self, row: int, splits: int, domains: int) -> bool:
         while self.shown[row] < self.met[row]:
             if self.is_over:
                 return False
-            if not self.certifier.show(row, float(self.eps[self.shown[row]]), domains):
+            radius = float(self.eps[self.shown[row]])
+            self.least[row] = self.certifier.bound_margin(row, radius, splits, domains)
+            if not self.least[row] > 0:
                 break
             self.shown[row] += 1
         return True

@@ -87,12 +87,13 @@ class Certifier:
         box = self._balls(rows, radius).hull
         return box.lo.reshape(len(rows), -1), box.hi.reshape(len(rows), -1)
 
-    def show(self, row: int, radius: float, most_domains: int) -> bool:
-        """Whether the label is shown at every input within a radius of one row of a ReLU network in ℓ∞, by so many
-        domains of branch and bound."""
+    def bound_margin(self, row: int, radius: float, splits: int, most_domains: int) -> float:
+        """A lower bound of the margin of one row of a ReLU network within a radius in ℓ∞, by so many splits for the
+        bounds of each neuron and so many domains of branch and bound: where it is positive the label is shown."""
         lo, hi = self._boxes(np.array([row]), np.array([radius]))
+        targets = self._targets(int(self.problem.label[row]))
         return show_margins(
-            self.form, self._targets(int(self.problem.label[row])), lo[0], hi[0], most_domains
+            self.form, targets, lo[0], hi[0], splits=splits, most_domains=most_domains
         )
 
     def _targets(self, label: int) -> Targets:

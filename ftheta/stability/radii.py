@@ -138,7 +138,9 @@ def certified_radius(
                 "That is no method.", got=name, remedy=suggest(str(name), METHODS, "crown")
             )
     if not (isinstance(tolerance, (int, float)) and 0 < tolerance < 1):
-        raise UsageError("The tolerance is a share between 0 and 1.", got=tolerance)
+        raise UsageError(
+            "The tolerance is a share between 0 and 1.", where="tolerance", got=tolerance
+        )
     seconds = parse_seconds(budget)
     problem, is_single = read_problem(net, x, label, clip, norm)
     met = attack(

@@ -18,6 +18,7 @@ def read_rows(data: Any) -> tuple[Array, Array]:
     if not isinstance(given, (tuple, list)) or len(given) != 2 or given[1] is None:
         raise UsageError(
             "Accuracy needs labels.",
+            where="data",
             got="rows without labels" if hasattr(data, "x") else type(data).__name__,
             remedy="give a Dataset with classes, or a pair (x, y)",
         )
@@ -25,10 +26,15 @@ def read_rows(data: Any) -> tuple[Array, Array]:
     y = read_numbers(given[1], "the labels").reshape(-1)
     if len(x) != len(y) or not len(x):
         raise UsageError(
-            "There is one label for each row.", got=f"{len(x)} rows and {len(y)} labels"
+            "There is one label for each row.",
+            where="data",
+            got=f"{len(x)} rows and {len(y)} labels",
         )
     if np.any(y != np.round(y)):
-        raise UsageError("Labels are classes 0, 1, …", got=f"a label of {y[y != np.round(y)][0]:g}")
+        first = np.flatnonzero(y != np.round(y))[0]
+        raise UsageError(
+            "Labels are classes 0, 1, …", where=f"row {first} of the data", got=f"{y[first]:g}"
+        )
     return x, y.astype(int)
 
 
@@ -36,7 +42,7 @@ def read_radii(eps: ArrayLike) -> Array:
     """Finite radii from the smallest, each once."""
     radii = np.unique(read_numbers(eps, "eps").ravel())
     if not len(radii) or not np.isfinite(radii).all() or radii[0] < 0:
-        raise UsageError("The radii are finite numbers ≥ 0.", got=eps)
+        raise UsageError("The radii are finite numbers ≥ 0.", where="eps", got=eps)
     return radii
 
 

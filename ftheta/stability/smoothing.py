@@ -98,9 +98,13 @@ class Smoothed:
                 "A network is smoothed.", got=type(net).__name__, remedy="ft.load(file or module)"
             )
         if not isinstance(sigma, (int, float)) or not 0 < sigma < inf:
-            raise UsageError("The size of the noise is a positive number.", got=sigma)
+            raise UsageError(
+                "The size of the noise is a positive number.", where="sigma", got=sigma
+            )
         if noise not in NOISES:
-            raise UsageError("That is no noise.", got=noise, remedy=f"one of {', '.join(NOISES)}")
+            raise UsageError(
+                "That is no noise.", where="noise", got=noise, remedy=f"one of {', '.join(NOISES)}"
+            )
         self.net = net
         self.sigma = float(sigma)
         self.noise: Noise = noise
@@ -144,7 +148,9 @@ class Smoothed:
         other draws. Whatever the network is, in at most a share of 1 − `confidence` of all calls a row is wrong.
         """
         if not (isinstance(confidence, float) and 0 < confidence < 1):
-            raise UsageError("A confidence lies between 0 and 1.", got=confidence)
+            raise UsageError(
+                "A confidence lies between 0 and 1.", where="confidence", got=confidence
+            )
         draws = _read_draws(draws, "draws")
         guesses = _read_draws(guesses, "guesses")
         rows, is_single = self._read(x)

@@ -387,7 +387,7 @@ def test_branch_and_bound_of_margins_shows_what_is_true_and_more_than_bounds_do(
         box = Robust(x, eps=eps, label=label).question(3).cases[0].box
         lo, hi = (np.array(side, np.float64) for side in box.outer())
         targets = aim_at_margins(net, label)
-        is_shown = show_margins(net, targets, lo, hi, 2000)
+        is_shown = show_margins(net, targets, lo, hi, splits=8, most_domains=2000) > 0
         truth = decide_by_boxes(net, Robust(x, eps=eps, label=label).question(3), seconds=5).answer
         assert not is_shown or truth == "unsat"
         shown += is_shown

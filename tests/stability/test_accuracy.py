@@ -94,16 +94,16 @@ def test_it_draws_and_tells_itself(small):
 @pytest.mark.parametrize(
     "words, data, more",
     [
-        ("needs labels", np.zeros((3, 5)), {}),
+        ("needs labels.*\n.*where: data", np.zeros((3, 5)), {}),
         ("needs labels", (np.zeros((3, 5)), None), {}),
-        ("one label for each row", (np.zeros((3, 5)), [0, 1]), {}),
-        ("classes", (np.zeros((3, 5)), [0, 1, 0.5]), {}),
-        ("number of an output", (np.zeros((3, 5)), [0, 1, 7]), {}),
+        ("one label for each row.*\n.*where: data", (np.zeros((3, 5)), [0, 1]), {}),
+        ("classes.*\n.*where: row 2", (np.zeros((3, 5)), [0, 1, 0.5]), {}),
+        ("number of an output.*\n.*where: the labels", (np.zeros((3, 5)), [0, 1, 7]), {}),
         ("do not fit", (np.zeros((3, 4)), [0, 1, 2]), {}),
-        ("radii", (np.zeros((3, 5)), [0, 1, 2]), {"eps": [-0.1]}),
+        ("radii.*\n.*where: eps", (np.zeros((3, 5)), [0, 1, 2]), {"eps": [-0.1]}),
         ("radii", (np.zeros((3, 5)), [0, 1, 2]), {"eps": []}),
         ("array of numbers", (np.zeros((3, 5)), [0, 1, 2]), {"eps": ["wide"]}),
-        ("norm is", (np.zeros((3, 5)), [0, 1, 2]), {"norm": 0}),
+        ("norm is.*\n.*where: norm", (np.zeros((3, 5)), [0, 1, 2]), {"norm": 0}),
         ("positive time", (np.zeros((3, 5)), [0, 1, 2]), {"budget": "-1s"}),
     ],
 )

@@ -20,12 +20,10 @@ from .targets import Targets
 NEURONS = Climb(20)
 MARGINS = Climb(40)
 # before branch and bound, which makes up for what slopes of fewer steps lose
-QUICK_NEURONS = Climb(6)
 QUICK_MARGINS = Climb(10)
 DOMAINS = Climb(6)
 AT_ONCE = 32  # domains that are split together
-TRIAL = 500  # domains after which it is asked whether they are closed at all
-HOPELESS = 0.45  # open domains for each one looked at, of at most a half
+TRIAL = 64  # domains after which it is asked whether they will do
 
 
 def aim_at_margins(net: ReluNetwork, label: int) -> Targets:
@@ -75,11 +73,12 @@ def _open_roots(
     inputs: Inputs,
     bounds: Bounds,
     least: Array,
-    neurons: Climb,
+    neurons: Climb | None,
     margins: Climb,
+    splits: int = 0,
 ) -> tuple[Task, Outcome]:
     """The task of the targets that are not yet shown, and what optimised slopes show of it without splitting."""
-    frame, _ = enclose(net, inputs, neurons, bounds)
+    frame, _ = enclose(net, inputs, neurons, bounds, splits=splits)
     task = targets.over(frame)
     chosen = np.flatnonzero(~(least > 0))
     slopes = np.repeat(guess_slopes(frame.layers)[None], len(chosen), axis=0)
@@ -93,33 +92,43 @@ def show_margins(
     targets: Targets,
     low: Float[np.ndarray, "d"],
     high: Float[np.ndarray, "d"],
+    *,
+    splits: int,
     most_domains: int,
-) -> bool:
-    """Whether all targets are shown positive over a box, by optimised bounds and up to so many domains of branch and
-    bound; where hardly any domain is closed, it is given up before."""
+) -> float:
+    """The least bound of all targets over a box, by so many `splits` of the first layer for the bounds of each neuron,
+    then by up to so many domains of branch and bound: positive where all targets are shown. Where the bound rises too
+    slowly for that it is given up before."""
     inputs = Inputs(low, high)
     try:
         frame, bounds = enclose(net, inputs)
         least = targets.bound_plainly(frame)
         if np.all(least > 0):
-            return True
+            return float(least.min())
         task, outcome = _open_roots(
-            net, targets, inputs, bounds, least, QUICK_NEURONS, QUICK_MARGINS
+            net, targets, inputs, bounds, least, None, QUICK_MARGINS, splits
         )
     except BeyondRange:
-        return False
+        return -np.inf
     pool = Pool(outcome.open)
+    closed = float(np.min(outcome.closed_bounds, initial=np.inf))
+    root = float(pool.view_bounds().min()) if len(pool) else closed
     count = 0
     while len(pool) and count < most_domains:
         parents = pool.take(AT_ONCE)
         if np.any(parents.split < 0):  # no neuron is open: nothing is left to be split
-            return False
+            return min(root, float(parents.bound.min()))
         children = halve(parents)
         count += len(children)
-        pool.add(bound_domains(task, children, DOMAINS).open)
-        if count > TRIAL and len(pool) > HOPELESS * count:
-            return False
-    return not len(pool)
+        outcome = bound_domains(task, children, DOMAINS)
+        closed = min(closed, float(np.min(outcome.closed_bounds, initial=np.inf)))
+        pool.add(outcome.open)
+        if len(pool) and count >= TRIAL:
+            reached = float(pool.view_bounds().min())
+            # bounds rise with the logarithm of the number of domains
+            if (reached - root) * np.log(most_domains) < -root * np.log(count):
+                return reached
+    return min(closed, float(pool.view_bounds().min())) if len(pool) else closed
 
 
 def bound_excess(net: ReluNetwork, case: Case, inputs: Inputs) -> float:

@@ -9,6 +9,7 @@ from ftheta.lazy import is_sparse
 from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Float
 
+from .first_layer import bound_by_first_layer
 from .frames import Array, Frame, Layer, Sums, enclose_sums, enter_box, make_layer, take_step, times
 from .inputs import Inputs
 from .kernels import TINY, U
@@ -26,6 +27,7 @@ def enclose(
     plan: Climb | None = None,
     known: Bounds | None = None,
     effort: Effort | None = None,
+    splits: int = 0,
 ) -> tuple[Frame, list[tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]]]]:
     """The frame of a network over its inputs, and the bounds of all neurons of every hidden step.
 
@@ -47,8 +49,8 @@ def enclose(
             if known is None:
                 _tighten(inputs, layers, sums, open_rows, under, above, None, None)
                 open_rows = open_rows[(under[open_rows] < 0) & (above[open_rows] > 0)]
-            if layers and plan is not None:
-                _tighten(inputs, layers, sums, open_rows, under, above, plan, effort)
+            if layers and (plan is not None or splits):
+                _tighten(inputs, layers, sums, open_rows, under, above, plan, effort, splits)
         layer, states = make_layer(step, sums, under, above, first)
         layers.append(layer)
         bounds.append((under, above))
@@ -65,6 +67,7 @@ def _tighten(
     above: Array,
     plan: Climb | None,
     effort: Effort | None,
+    splits: int = 0,
 ) -> None:
     """Raise `under` and lower `above` for some rows of a step."""
     neurons = sum(layer.undecided for layer in layers)
@@ -84,6 +87,8 @@ def _tighten(
             found = optimise(inputs, layers, start, lines, plan)
             lines = draw_lines(layers, found.lower, found.push, lines.sign)
         value = bound_below(inputs, layers, start, lines)
+        if splits:
+            value = np.maximum(value, bound_by_first_layer(inputs, layers, start, lines, splits))
         if effort is not None:
             value = np.maximum(value, refine_rows(inputs, layers, start, lines.lower, effort))
         under[part] = np.maximum(under[part], value[: len(part)])
