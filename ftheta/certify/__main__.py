@@ -7,6 +7,8 @@ import numpy as np
 from ftheta.relu.network import ReluNetwork
 
 from .boxes import InputSearch
+from .neurons.enclosing import enclose
+from .neurons.inputs import Inputs
 from .neurons.search import search_neurons
 from .questions import Box, Case, Row
 
@@ -19,6 +21,7 @@ def main() -> None:
     print("boxes of inputs: compiled")
     wide = _draw_network(rng, 20, 8, 8, 1)
     search_neurons(wide, _ask(wide, 0), seconds=1.0, propose=lambda _: False)
+    enclose(wide, Inputs(-np.ones(20), np.ones(20)), splits=1)
     print("signs of neurons: compiled")
 
 
