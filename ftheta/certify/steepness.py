@@ -2,9 +2,10 @@ r"""Lipschitz constants read off a graph: node by node, how much a change of one
 
 Every rule bounds the Euclidean length of what changes. A map that is linear in the input has the spectral norm of its
 weights, a convolution at most the sum of the norms of its taps; functions of single entries have their steepest slope.
-Sums add, concatenations add squares. Products of two things that change have no constant: there is no rule for them,
-and the error names the node. What does not change but is computed on the way (a weight that is normalised) is enclosed
-with outward rounding: the bound is of the real function.
+Sums add, concatenations add squares; but parts of one vector that go through maps of their own, as with an activation
+for each neuron, are together as steep as the steepest of these maps. Products of two things that change have no
+constant: there is no rule for them, and the error names the node. What does not change but is computed on the way (a
+weight that is normalised) is enclosed with outward rounding: the bound is of the real function.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from ftheta.graph.primitives import CUSTOM_CALLS, EXTREMA, IDENTITIES, SUMS, bod
 from ftheta.logic.enclosure import Enclosure
 from ftheta.networks import activation
 
+from .disjoint_parts import ways_to
 from .norms import convolution_norm, frobenius_norm, spectral_norm
 
 # the constant of a slot that changes, or the value of one that does not
@@ -62,10 +64,35 @@ def steepness(nodes: Sequence[Node], start: Slot, end: Slot, still: Mapping[int,
             made = INTERVAL.rule(node)(node, *given)
             found = [made] if len(node.outputs) == 1 else list(made)
         else:
-            found = [_bound(node, given, makers, still)] * len(node.outputs)
+            bound = _bound(node, given, makers, still)
+            if node.primitive == "concatenate":
+                bound = _smaller(bound, _of_disjoint_parts(node, nodes, makers, known))
+            found = [bound] * len(node.outputs)
         known.update(zip((slot.id for slot in node.outputs), found))
-    bound = known[end.id]
-    return bound if isinstance(bound, Enclosure) else Enclosure.exact(0)
+    reached = known[end.id]
+    return reached if isinstance(reached, Enclosure) else Enclosure.exact(0)
+
+
+def _of_disjoint_parts(
+    node: Node, nodes: Sequence[Node], makers: Mapping[int, Node], known: Mapping[int, Known]
+) -> Enclosure | None:
+    """Of maps of disjoint parts of one vector: its constant times that of the steepest map."""
+    moving = {slot for slot, value in known.items() if isinstance(value, Enclosure)}
+    ways = ways_to(node, nodes, makers, moving)
+    if not ways:
+        return None
+    constants = []
+    for way, operand in ways:
+        used = {slot.id for each in way.nodes for slot in each.inputs}
+        still = {slot: known[slot] for slot in used if slot in known and slot not in moving}
+        constants.append(steepness(way.nodes, way.part, operand, still))
+    steepest = max(constants, key=lambda c: c.hi)
+    source = known[ways[0][0].source]
+    return source * steepest if isinstance(source, Enclosure) else None
+
+
+def _smaller(bound: Enclosure, other: Enclosure | None) -> Enclosure:
+    return bound if other is None or other.hi >= bound.hi else other
 
 
 def _lift(value: Any) -> Interval:

@@ -32,6 +32,7 @@ FUNCTIONS = {
     "neuron by neuron": lambda x: jnp.concatenate(
         [f(p) for f, p in zip((jnp.tanh, jnp.sin), jnp.split(x, 2))]
     ),
+    "overlapping parts": lambda x: jnp.concatenate([jnp.tanh(x[:3]), jnp.sin(2 * x[2:])]),
     "mean": lambda x: jnp.broadcast_to(x.mean(), (5,)),
     "difference": lambda x: x - jnp.cos(x) / 4,
 }
@@ -53,7 +54,7 @@ def test_no_slope_exceeds_the_bound(name, seed):
     rng = np.random.default_rng(seed)
     W = rng.normal(size=(4, 3))
     V = rng.normal(size=(2, 4 if name != "side by side" else 8))
-    V = V if name != "mean" else rng.normal(size=(2, 5))
+    V = V if name not in ("mean", "overlapping parts") else rng.normal(size=(2, 5))
     f = lambda x, W, V: V @ FUNCTIONS[name](W @ x)
     limit = bound(f, (3,), W, V)
     with jax.enable_x64(True):
@@ -140,6 +141,24 @@ def test_the_bound_of_a_convolution_lies_above_its_matrix_and_near_it(
         assert bound < taps
     if stride == between == apart == 1:
         assert bound <= 1.3 * truth
+
+
+def test_one_activation_a_neuron_is_as_steep_as_the_steepest_of_them():
+    x = (4,)
+    kinds = (jnp.tanh, jax.nn.relu, lambda t: jnp.sin(3 * t), lambda t: jax.nn.leaky_relu(t, 0.3))
+    split = lambda x: jnp.concatenate([f(p) for f, p in zip(kinds, jnp.split(x, 4))])
+    picked = lambda x: jnp.concatenate([f(x[k : k + 1]) for k, f in enumerate(kinds)])
+    strided = lambda x: jnp.concatenate([jnp.tanh(x[::2]), jnp.sin(3 * x[1::2])])
+    assert [bound(f, x).hi for f in (split, picked, strided)] == pytest.approx([3, 3, 3], rel=1e-14)
+
+
+def test_parts_that_overlap_or_are_of_two_vectors_are_not_taken_for_parts_of_one():
+    overlapping = lambda x: jnp.concatenate([x[:3], x[2:]])
+    twice = lambda x: jnp.concatenate([jnp.split(x, 2)[0], jnp.split(x, 2)[0]])
+    of_two = lambda x: jnp.concatenate([x[:2], jnp.sin(x)[2:]])
+    through_both = lambda x: jnp.concatenate([x[:2] + x[2:], x[2:]])
+    for f, least in ((overlapping, 2), (twice, 2), (of_two, 2), (through_both, 5)):
+        assert bound(f, (4,)).hi ** 2 == pytest.approx(least)
 
 
 # ---- what does not change, but is computed on the way ----------------------------------------------------------------

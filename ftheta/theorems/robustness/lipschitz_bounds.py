@@ -8,9 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from ftheta.certify.ladder.chains import read_chain
+from ftheta.certify.ladder.graphs import Unbounded, bound_by_nodes, trace_network
 from ftheta.certify.ladder.rungs import climb_ladder, prepare_setting
-from ftheta.certify.lipschitz import inputs_near, layer_norms, product_bound, steepest_secant
+from ftheta.certify.lipschitz import (
+    Secant,
+    inputs_near,
+    layer_norms,
+    product_bound,
+    steepest_secant,
+)
 from ftheta.certify.norms import convolution_norm, frobenius_norm
+from ftheta.graph.enclosing import affordable
+from ftheta.graph.errors import GraphError
 from ftheta.logic import (
     AtMost,
     Axis,
@@ -20,6 +29,7 @@ from ftheta.logic import (
     Finding,
     Identity,
     Knob,
+    SubjectError,
     Table,
     hypothesis,
     theorem,
@@ -81,13 +91,34 @@ def steeper_than_described(rng: np.random.Generator) -> Network:
 # ---- the theorem -----------------------------------------------------------------------------------------------------
 
 
+def program_bound(net: Network) -> Enclosure | str:
+    r"""$\prod_\ell c_\ell\|W_\ell\|_2$ of a network that is no list of layers, such as one whose
+    activation changes from neuron to neuron: read off its program operation by operation. In words
+    why there is none."""
+    try:
+        graph = trace_network(lambda x: net.apply(net.params, x), net.input_shape)
+    except (GraphError, SubjectError, TypeError, ValueError) as error:
+        return getattr(error, "what", str(error))
+    if not affordable(graph):
+        return "a function without a list of layers, of too many operations"
+    found = bound_by_nodes(graph, 2)
+    if isinstance(found, Unbounded):
+        return f"a function without a list of layers; {found.why}"
+    return Enclosure.exact(found)
+
+
 @hypothesis(
-    r"every layer is $x\mapsto\sigma(Wx+b)$ with $\sigma$ of known Lipschitz constant",
+    r"every layer is $x\mapsto\sigma(Wx+b)$ with $\sigma$ of known Lipschitz constant, one for all "
+    "neurons or one for each",
     remedy="hand in layers with named activations (an .npz weight list, an MLP module); `square` has no constant",
 )
 def layers_of_known_constant(net: Network) -> Finding:
     if net.description is None:
-        return Finding.failed("the network is a function without a list of layers")
+        bound = program_bound(net)
+        if isinstance(bound, str):
+            return Finding.failed(f"the network is {bound}")
+        note = "every operation of the program has a known constant"
+        return Finding.proved(note, "matrices and activations are read off the program")
     worst = max(
         (activation(layer.activation).lipschitz for layer in net.description.layers),
         key=lambda c: c.hi,
@@ -98,6 +129,17 @@ def layers_of_known_constant(net: Network) -> Finding:
     return Finding.decide(
         np.isfinite(worst.hi), note, "closed forms by name", worst, basis=worst.basis
     )
+
+
+@hypothesis(
+    r"$f_\theta$ is computed from these layers",
+    remedy="correct weights, biases or activations of the list",
+    name="layers that compute it",
+)
+def layers_compute_it(net: Network) -> Finding:
+    if net.description is None and isinstance(program_bound(net), Enclosure):
+        return Finding.proved("there is no list beside it", "the bound is read off the program")
+    return describes_this_function.check(net)
 
 
 @theorem(
@@ -117,7 +159,7 @@ def layers_of_known_constant(net: Network) -> Finding:
         "rump2006",
         "sedghi2019",
     ),
-    assumes=(layers_of_known_constant, describes_this_function),
+    assumes=(layers_of_known_constant, layers_compute_it),
     on=network,
     breaks_on=steeper_than_described,
     presets={
@@ -155,7 +197,7 @@ def lipschitz_bounds(
     secant = steepest_secant(net, starts, rng, climbs=climbs)
     found = f"the steepest secant found has slope {secant.slope:.6g}"
     if net.description is None:
-        return Evidence((), numbers={"steepest secant": secant.known}, summary=found)
+        return _evidence_of_a_program(net, secant, found)
 
     layers = net.description.layers
     norms = layer_norms(net.description)
@@ -197,6 +239,19 @@ def lipschitz_bounds(
             for name in ("semidefinite program",)
             if name in program
         ),
+    )
+
+
+def _evidence_of_a_program(net: Network, secant: Secant, found: str) -> Evidence:
+    bound = program_bound(net)
+    if isinstance(bound, str):
+        return Evidence((), numbers={"steepest secant": secant.known}, summary=found)
+    ladder = {"steepest secant": secant.known, "product of constants": bound}
+    return Evidence(
+        claims=(AtMost("Lip(f)", secant.known, bound, witness=secant.against(bound)),),
+        charts=(_chart_bounds(ladder),),
+        numbers=ladder,
+        summary=f"{found}; the product of the constants of all operations is {bound.hi:.6g}",
     )
 
 
