@@ -38,7 +38,7 @@ def course(
     answers
         Run the exercises and show their answers.
     handout
-        Write the whole course as a page of HTML that prints well.
+        Write the whole course as a page of HTML that prints well, or as PDF where there is a Chrome or Chromium.
     pictures
         Draw the picture of every page of that handout; this runs every theorem and takes a minute or two.
     """
@@ -137,12 +137,19 @@ def _run(run: "Page | Exercise", *, force: bool = False) -> "Result":
 
 def _print(course: "Course", path: Path, pictures: bool) -> int:
     from ftheta.report.course_html import handout
+    from ftheta.report.pdf import find_browser, print_pdf
     from ftheta.report.save import ensure_savable
 
-    ensure_savable(path, (".html",))
+    ensure_savable(path, (".html", ".pdf"))
+    browser = find_browser() if path.suffix.lower() == ".pdf" else ""
     written = handout(course, _picture) if pictures else handout(course)
-    path.write_text(written, encoding="utf-8")
-    print(t("{path}: {n} pages; print it from a browser", path=path, n=len(list(course.pages))))
+    n = len(list(course.pages))
+    if browser:
+        print_pdf(written, path, browser)
+        print(t("{path}: {n} theorems", path=path, n=n))
+    else:
+        path.write_text(written, encoding="utf-8")
+        print(t("{path}: {n} theorems; print it from a browser", path=path, n=n))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import pytest
 
@@ -182,7 +183,40 @@ def test_the_command_lists_walks_and_prints(own, tmp_path, capsys):
         written.count("<article") == len(list(built_in_courses()["murari"].pages))
         and "<script" not in written
     )
-    assert run(["course", "murari", "--print", "out.pdf"]) == 2
+    assert run(["course", "murari", "--print", "out.txt"]) == 2
+
+
+BROWSERS = {
+    "prints": "print('%PDF', end='', file=open(to, 'w')); assert '<article' in open(page).read()",
+    "fails": "sys.exit('no display')",
+}
+
+
+def browser(folder, does: str) -> str:
+    """A program in place of Chromium."""
+    made = folder / does
+    options = "to = next(w for w in sys.argv if '--print-to-pdf=' in w).split('=', 1)[1]"
+    page = "page = sys.argv[-1].removeprefix('file://')"
+    made.write_text(f"#!{sys.executable}\nimport sys\n{options}\n{page}\n{BROWSERS[does]}\n")
+    made.chmod(0o755)
+    return str(made)
+
+
+def test_a_handout_is_printed_by_a_browser_and_without_one_it_is_said_what_to_do(
+    own, tmp_path, capsys, monkeypatch
+):
+    made = tmp_path / "out.pdf"
+    monkeypatch.setenv("CHROMIUM", browser(tmp_path, "prints"))
+    assert run(["course", str(own), "--print", str(made)]) == 0
+    assert made.read_text() == "%PDF"
+    made.unlink()
+    monkeypatch.setenv("CHROMIUM", browser(tmp_path, "fails"))
+    assert run(["course", str(own), "--print", str(made)]) != 0
+    assert "no display" in capsys.readouterr().err and not made.exists()
+    monkeypatch.delenv("CHROMIUM")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(["course", str(own), "--print", str(made)]) == 2
+    assert "name the file .html" in capsys.readouterr().err
 
 
 def test_errata_are_shown_in_the_courses_that_they_are_about(capsys):
