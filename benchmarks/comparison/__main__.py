@@ -58,7 +58,9 @@ def run_core(core: Core, pythons: dict[str, str], missing: dict[str, str], quick
         if one not in there
     }
     rounds, patience = (QUICK_ROUNDS, QUICK_PATIENCE) if quick else (ROUNDS, PATIENCE)
+    begun = time.monotonic()
     raced = race(there, pythons, map(core.work, sizes), rounds, patience)
+    print(f"  {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
     return Row(
         core, sizes, [_in_order(everyone, dict(zip(there, courses)) | absent) for courses in raced]
     )

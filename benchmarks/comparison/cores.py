@@ -44,6 +44,10 @@ def _numpy(label: str, method: str, environment: str) -> Contestant:
     return Contestant(label, "by_numpy", method, environment)
 
 
+def _trained(label: str, method: str) -> Contestant:
+    return Contestant(label, "trained_by_torch", method, "torch")
+
+
 # ---- works ----------------------------------------------------------------------------------------------------------
 
 
@@ -116,6 +120,62 @@ def make_regression(steps: int) -> Work:
         "y": np.sin(x[:, :1]),
         "steps": np.array(steps),
     }
+
+
+def make_processes(processes: int) -> Work:
+    return {"processes": np.array(processes)}
+
+
+def make_rows(rows: int) -> Work:
+    return {"rows": np.array(rows)}
+
+
+CELLS = {4: (24, 24), 5: (14, 14), 6: (14, 14), 7: (10, 10), 8: (9, 9)}
+"""Hidden widths by the dimension of the box."""
+
+
+def make_boxed_network(dimension: int) -> Work:
+    """As networks of torch begin, in numbers of float32."""
+    rng = np.random.default_rng(0)
+    arrays = []
+    for m, n in pairwise((dimension, *CELLS[dimension], 1)):
+        side = m**-0.5
+        arrays += [rng.uniform(-side, side, shape).astype(np.float32) for shape in ((n, m), n)]
+    return number("p", [array.astype(np.float64) for array in arrays])
+
+
+def make_networks(steps: int) -> Work:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(256, 2))
+    settings = {"networks": np.array(64), "steps": np.array(steps)}
+    return make_layers(rng, (2, 64, 64, 1), 2.0) | {"x": x, "y": np.sin(x[:, :1])} | settings
+
+
+def make_text(steps: int) -> Work:
+    """Random tokens, and the sizes of a GPT of 0.8 million parameters."""
+    sizes = {"vocabulary": 256, "context": 64, "width": 128, "heads": 4, "layers": 4, "batch": 16}
+    numbers = np.random.default_rng(0).integers(256, size=1024)
+    return {name: np.array(size) for name, size in (sizes | {"steps": steps}).items()} | {
+        "numbers": numbers
+    }
+
+
+def make_graph_file(nodes: int) -> Work:
+    """An ONNX file: sums and hyperbolic tangents in turn."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    names = ["x", *(f"v{k}" for k in range(nodes - 1)), "y"]
+    chain = [
+        helper.make_node("Add", [names[k], "c"], [names[k + 1]])
+        if k % 2
+        else helper.make_node("Tanh", [names[k]], [names[k + 1]])
+        for k in range(nodes)
+    ]
+    ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, [1, 4]) for end in ("x", "y")]
+    c = numpy_helper.from_array(np.full(4, 0.1, np.float32), "c")
+    graph = helper.make_graph(chain, "chain", ends[:1], ends[1:], [c])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    return {"bytes": np.frombuffer(model.SerializeToString(), np.uint8)}
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
@@ -224,8 +284,9 @@ CORES = (
         make_regression,
         _ours("training"),
         (
-            _torch("PyTorch eager", "training"),
-            _torch("PyTorch, fused Adam", "fused_training"),
+            _trained("PyTorch eager", "training"),
+            _trained("PyTorch, fused Adam", "fused_training"),
+            _trained("torch.compile, fused Adam", "compiled_training"),
             _numpy("scikit-learn", "sklearn_training", "scikit-learn"),
         ),
         agree=np.inf,
@@ -234,7 +295,7 @@ CORES = (
     Core(
         "top 5 Hessian eigenvalues, 105,354 parameters",
         "rows",
-        (250, 500, 1000, 2000),
+        (500, 1000, 2000),
         (16, 32, 64),
         make_loss,
         _ours("hessian_eigenvalues"),
@@ -246,5 +307,81 @@ CORES = (
         ),
         agree=5e-3,
         note="residuals or changes of 1e-3; float64",
+    ),
+    Core(
+        "a tiny GPT, Adam, batch 16",
+        "steps",
+        (10, 20, 40),
+        (4, 8),
+        make_text,
+        _ours("gpt_training"),
+        (
+            _trained("PyTorch eager", "gpt_training"),
+            _trained("PyTorch, fused Adam", "fused_gpt_training"),
+            _trained("torch.compile, fused Adam", "compiled_gpt_training"),
+        ),
+        agree=np.inf,
+        note="weights and orders of the rows differ, so losses are not compared",
+    ),
+    Core(
+        "64 networks 2-64-64-1 at once, 256 rows",
+        "steps",
+        (50, 100, 200),
+        (10, 20, 40),
+        make_networks,
+        _ours("networks_together"),
+        (
+            _trained("vmap + torch.compile", "compiled_networks"),
+            _trained("torch.func vmap", "stacked_networks"),
+            _trained("PyTorch, one after the other", "each_network"),
+        ),
+        agree=np.inf,
+        note="ours as one worker of a sweep trains them, each from weights of its own",
+    ),
+    Core(
+        "cells of a box, stored, d-w-w-1",
+        "dimensions",
+        (4, 5, 6, 7, 8),
+        (4, 5, 6),
+        make_boxed_network,
+        _ours("stored_cells"),
+        (),
+        (Contestant("sketch, which stores nothing", "by_sketch", "counted_cells"),),
+        note="no package is known that does it; growth is in the dimension, and widths differ",
+    ),
+    Core(
+        "an ONNX file is read",
+        "nodes",
+        (5_000, 10_000, 20_000),
+        (1_000, 2_000, 4_000),
+        make_graph_file,
+        _ours("graph_file"),
+        (_numpy("onnxruntime, without optimising", "onnxruntime_session", "onnxruntime"),),
+        (Contestant("onnx, the bytes alone", "by_numpy", "onnx_bytes", "onnxruntime"),),
+        agree=np.inf,
+    ),
+    Core(
+        "cold check of gd-strongly-convex",
+        "processes",
+        (1, 2),
+        (1,),
+        make_processes,
+        _ours("cold_check"),
+        (),
+        (_ours("cold_jax", "import jax, and start it"),),
+        agree=np.inf,
+        note="all of the process: Python, imports, compiling",
+    ),
+    Core(
+        "cold constants of the digits network",
+        "rows",
+        (100, 200),
+        (50,),
+        make_rows,
+        _ours("cold_constants"),
+        (),
+        (),
+        agree=np.inf,
+        note="all of the process: Python, imports, compiling; no package is known that has them in one call",
     ),
 )

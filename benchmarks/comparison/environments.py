@@ -25,34 +25,44 @@ class Environment:
 
 def set_up(name: str) -> Environment:
     """The environment of a peer; made if it is not there or its requirements have changed."""
-    wanted = REQUIREMENTS / f"{name}.txt"
-    digest = hashlib.sha256(wanted.read_bytes()).hexdigest()
+    wanted = _find_requirements(name)
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in wanted)).hexdigest()
     folder = HOME / name
     python = folder / "bin" / "python"
     stamp = HOME / f"{name}.installed"
     if not (stamp.exists() and stamp.read_text() == digest):
-        reason = _install(wanted, folder, python)
+        reason = _install(name, wanted, folder, python)
         if reason:
             return Environment(name, None, reason)
         stamp.write_text(digest)
     return Environment(name, python.absolute())
 
 
-def _install(wanted: Path, folder: Path, python: Path) -> str:
+def _find_requirements(name: str) -> list[Path]:
+    """`<name>.txt`, and where there is one `<name>.alone.txt`: packages installed without what they ask for.
+
+    Those ask for versions that are not to be had, and work with the ones that the first file names.
+    """
+    alone = REQUIREMENTS / f"{name}.alone.txt"
+    return [REQUIREMENTS / f"{name}.txt", *([alone] if alone.exists() else [])]
+
+
+def _install(name: str, wanted: list[Path], folder: Path, python: Path) -> str:
     """Why it cannot be installed; nothing where it can."""
-    print(f"installing {wanted.stem} …", file=sys.stderr, flush=True)
+    print(f"installing {name} …", file=sys.stderr, flush=True)
     quiet = ["--quiet", "--no-compile", "--disable-pip-version-check", "--prefer-binary"]
-    commands = (
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [str(python), "-m", "pip", "install", *quiet, "--requirement", str(wanted)],
-    )
+    pip = [str(python), "-m", "pip", "install", *quiet]
+    commands = [[sys.executable, "-m", "venv", "--clear", str(folder)]]
+    for file in wanted:
+        alone = ["--no-deps"] if file.stem.endswith(".alone") else []
+        commands.append([*pip, *alone, "--requirement", str(file)])
     for command in commands:
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             return f"not installed within {PATIENCE} s"
         if done.returncode:
-            return _first_error(done.stderr).replace(str(wanted), wanted.name)
+            return _first_error(done.stderr).replace(f"{REQUIREMENTS}{os.sep}", "")
     return ""
 
 

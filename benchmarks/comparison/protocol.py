@@ -3,7 +3,8 @@
 `python <program>.py <method>` reads lines, each the path of a work (.npz), and answers each with a line of JSON. To a
 path that is new: `{"ready": …}`, after the method was prepared on the arrays and run once, which compiles. To one that
 it had before: `cpu` and `wall` seconds of one more run, `peak` (MiB that the process has grown by since it read its
-first work) and `value`, some numbers of the result, which have to agree among the contestants.
+first work, or all that a process which it started had) and `value`, some numbers of the result, which have to agree
+among the contestants.
 """
 
 import json
@@ -31,8 +32,7 @@ def serve(methods: Mapping[str, Prepare]) -> None:
     run: Run = int
     for line in sys.stdin:
         if line.strip() == path:
-            answer = _time_once(run)
-            answer["peak"] -= before
+            answer = _time_once(run, before)
         else:
             path = line.strip()
             work = dict(np.load(path))
@@ -43,12 +43,14 @@ def serve(methods: Mapping[str, Prepare]) -> None:
         print(json.dumps(answer), file=answers, flush=True)
 
 
-def _time_once(run: Run) -> dict[str, Any]:
+def _time_once(run: Run, before: float) -> dict[str, Any]:
     cpu = _processor_seconds()
     wall = time.perf_counter()
     found = run()
     seconds = {"cpu": _processor_seconds() - cpu, "wall": time.perf_counter() - wall}
-    return seconds | {"peak": _peak(), "value": summarise(found)}
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**10
+    # a process that it started grew from nothing
+    return seconds | {"peak": max(_peak() - before, children), "value": summarise(found)}
 
 
 def _processor_seconds() -> float:

@@ -17,6 +17,7 @@ import numpy as np
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 PROGRAMS = HERE / "programs"
+ENOUGH = 10.0  # seconds on one work, after which a contestant is asked no more; each has two rounds at least
 _ERROR = re.compile(r"[\w.]*(Error|Exception)\b.*:|[\w.]*Error$")
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -48,6 +49,7 @@ class Course:
     peak: float = 0.0
     value: list[float] = field(default_factory=list)
     rounds: int = 0
+    spent: float = 0.0  # seconds of all rounds
     reason: str = ""
 
     def add(self, answer: dict[str, Any]) -> None:
@@ -56,6 +58,7 @@ class Course:
         self.peak = max(self.peak, answer["peak"])
         self.value = answer["value"]
         self.rounds += 1
+        self.spent += answer["wall"]
 
     @property
     def finished(self) -> bool:
@@ -116,7 +119,7 @@ def race(
     rounds: int,
     patience: float,
 ) -> list[list[Course]]:
-    """For each work, the courses of all contestants on it, in `rounds` interleaved rounds.
+    """For each work, the courses of all contestants on it, in `rounds` interleaved rounds; fewer for who is slow.
 
     Who does not answer within `patience` seconds, compiling included, is left out from there on. `pythons` has the
     interpreter of every environment, that of the empty name being ours.
@@ -147,7 +150,7 @@ def _race_on(
 ) -> None:
     for k in range(1 + rounds):
         for process, course in contest:
-            if course.reason:
+            if course.reason or (course.rounds > 1 and course.spent > ENOUGH):
                 continue
             answer = process.ask(work, patience)
             if isinstance(answer, str):

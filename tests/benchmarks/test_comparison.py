@@ -1,14 +1,19 @@
 """The comparison with peers: its protocol, what counts as first, and what is said of those that are missing."""
 
+import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from benchmarks.comparison import environments, racing
 from benchmarks.comparison.cores import CORES, Core, make_layers
 from benchmarks.comparison.environments import REQUIREMENTS, _first_error, name_missing_folders
 from benchmarks.comparison.programs.by_numpy import sklearn_training
+from benchmarks.comparison.protocol import _time_once
 from benchmarks.comparison.racing import PROGRAMS, Contestant, Course, race
 from benchmarks.comparison.results import Row, describe, fit_exponent
 
@@ -129,3 +134,41 @@ def test_peers_whose_folder_is_not_named_are_listed(monkeypatch, tmp_path):
     monkeypatch.delenv("FTHETA_MARABOU", raising=False)
     missing = name_missing_folders()
     assert "nnenum" not in missing and missing["Marabou"] == "FTHETA_MARABOU names no folder"
+
+
+def test_a_slow_contestant_takes_two_rounds_and_no_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(racing, "ENOUGH", 0.0)
+    (only,) = race(
+        enter(tmp_path, "total"), {"": sys.executable}, [{"x": np.ones(2)}], rounds=5, patience=60.0
+    )
+    assert only[0].rounds == 2
+
+
+def test_what_a_started_process_takes_is_counted():
+    run = lambda: subprocess.run(
+        [sys.executable, "-c", "x = b'1' * 50_000_000; sum(x)"], check=True
+    )
+    answer = _time_once(lambda: run().returncode, before=1e6)
+    assert answer["peak"] > 50 and answer["cpu"] > 0.05
+
+
+@pytest.mark.parametrize("core", CORES, ids=lambda core: core.name)
+def test_the_work_of_every_core_can_be_handed_over(core, tmp_path):
+    work = core.work(core.quick[0])
+    np.savez(tmp_path / "work.npz", allow_pickle=False, **work)
+    back = np.load(tmp_path / "work.npz")
+    assert set(back.files) == set(work)
+
+
+def test_packages_that_ask_for_other_versions_are_installed_after_the_rest_and_alone(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        environments.subprocess,
+        "run",
+        lambda command, **_: asked.append(command) or SimpleNamespace(returncode=0),
+    )
+    wanted = environments._find_requirements("auto-lirpa")
+    assert environments._install("auto-lirpa", wanted, Path("f"), Path("python")) == ""
+    (_, first, last) = asked
+    assert "--no-deps" not in first and first[-1].endswith("auto-lirpa.txt")
+    assert "--no-deps" in last and last[-1].endswith("auto-lirpa.alone.txt")

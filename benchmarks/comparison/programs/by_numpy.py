@@ -1,4 +1,4 @@
-"""Contestants on NumPy: POT, SciPy, scikit-learn, relucent."""
+"""Contestants on NumPy: POT, SciPy, scikit-learn, relucent, onnxruntime."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -96,6 +96,23 @@ def sklearn_training(work: Work) -> Run:
     return run
 
 
+def onnxruntime_session(work: Work) -> Run:
+    """It has read and checked the graph, and could run it as it stands."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    file = work["bytes"].tobytes()
+    return lambda: len(onnxruntime.InferenceSession(file, options).get_inputs())
+
+
+def onnx_bytes(work: Work) -> Run:
+    import onnx
+
+    file = work["bytes"].tobytes()
+    return lambda: len(onnx.load_model_from_string(file).graph.node)
+
+
 if __name__ == "__main__":
     import warnings
 
@@ -108,5 +125,7 @@ if __name__ == "__main__":
         scipy_assignment,
         relucent,
         sklearn_training,
+        onnxruntime_session,
+        onnx_bytes,
     )
     serve({f.__name__: f for f in methods})

@@ -1,6 +1,10 @@
 """Our contestants, and the limits: products or sorts that the work cannot do without."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax
@@ -13,10 +17,13 @@ from ftheta.certify.neurons.inputs import Inputs
 from ftheta.certify.neurons.lines import Start, bound_below, plain_lines
 from ftheta.kernels.dispatch import ntk
 from ftheta.networks.description import Dense, Description
-from ftheta.pieces import Space, count_pieces
+from ftheta.networks.transformers import Gpt, next_token_loss
+from ftheta.pieces import Box, Space, count_pieces, pieces
 from ftheta.relu.network import ReluNetwork
 from ftheta.spectra import Objective, extremes
 from ftheta.subjects import Network
+from ftheta.subjects.resolve import load_as
+from ftheta.sweeps import Grid, Networks
 from ftheta.theorems.depth.adjoint_method.adjoints import solve
 from ftheta.training import fit
 from ftheta.transport import transport
@@ -114,6 +121,13 @@ def regions(work: Work) -> Run:
     return lambda: int(count_pieces(net, Space(weights[0].shape[1])).lo)
 
 
+def stored_cells(work: Work) -> Run:
+    """With corners, maps and facets of every cell."""
+    weights = take(work, "p")
+    net = ReluNetwork.dense(weights[::2], weights[1::2])
+    return lambda: len(pieces(net, Box.cube(weights[0].shape[1])))
+
+
 def box_bounds(work: Work) -> Run:
     """Lower bounds of all outputs over boxes by back-substitution with the lines of CROWN, rounded outward."""
     weights = take(work, "p")
@@ -144,6 +158,74 @@ def training(work: Work) -> Run:
     return lambda: fit(net, (work["x"], work["y"]), "squared", "adam", **options).history.loss[-1]
 
 
+def networks_together(work: Work) -> Run:
+    """In this process: what one worker of a sweep does."""
+    hidden = tuple(W.shape[0] for W in take(work, "p")[:-2:2])
+    nets = Networks((work["x"], work["y"]), widths=hidden, steps=int(work["steps"]))
+    grid = Grid({}, int(work["networks"]))
+    cells = [grid[place] for place in range(len(grid))]
+    return lambda: [outcome.result["train_loss"] for _, outcome in nets.run(cells)]  # type: ignore[index]
+
+
+def gpt_training(work: Work) -> Run:
+    names = ("vocabulary", "context", "width", "heads", "layers")
+    vocabulary, context, width, heads, layers = (int(work[name]) for name in names)
+    gpt = Gpt(vocabulary, context, width, heads, layers)
+    data = gpt.windows(work["numbers"])
+    start = gpt.start(np.random.default_rng(0))
+    params = jax.tree.map(lambda a: np.asarray(a, np.float32), start)
+    options: dict[str, Any] = {
+        "step": 1e-3,
+        "steps": int(work["steps"]),
+        "batch": int(work["batch"]),
+        "progress": False,
+    }
+    return lambda: fit((params, gpt.apply), data, next_token_loss, "adam", **options).history.loss[
+        -1
+    ]
+
+
+def graph_file(work: Work) -> Run:
+    """A network from the bytes of an ONNX file."""
+    folder = TemporaryDirectory()
+    path = Path(folder.name) / "net.onnx"
+    path.write_bytes(work["bytes"].tobytes())
+
+    def run() -> int:
+        assert folder  # it lives as long as this function
+        return load_as(Network, path).input_shape[-1]
+
+    return run
+
+
+def cold_check(work: Work) -> Run:
+    """`ftheta check gd-strongly-convex` in processes of their own, one after the other."""
+    return _start(int(work["processes"]), "-m", "ftheta", "check", "gd-strongly-convex")
+
+
+def cold_jax(work: Work) -> Run:
+    """Processes that import JAX and start it."""
+    return _start(int(work["processes"]), "-c", "import jax; jax.devices()")
+
+
+def cold_constants(work: Work) -> Run:
+    """`ft.constants` of the bundled network on some rows of the digits, in a process of its own, compiling included."""
+    code = (
+        "import ftheta as ft; from ftheta.datasets import dataset; rows = dataset('digits');"
+        f"k = {int(work['rows'])}; ft.constants(ft.load('digits-mlp'), (rows.x[:k], rows.y[:k]), 'cross-entropy')"
+    )
+    return _start(1, "-c", code)
+
+
+def _start(processes: int, *words: str) -> Run:
+    def run() -> int:
+        for _ in range(processes):
+            subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+        return processes
+
+    return run
+
+
 def _perceptron(work: Work, activation: str) -> Description:
     weights = take(work, "p")
     pairs = list(zip(weights[::2], weights[1::2]))
@@ -154,5 +236,7 @@ def _perceptron(work: Work, activation: str) -> Description:
 if __name__ == "__main__":
     kernels = (dense_kernel, image_kernel, gram_products, matrix_products)
     transports = (exact_transport, entropic_transport, line_transport, two_sorts)
-    others = (hessian_eigenvalues, ode_gradient, regions, box_bounds, training)
-    serve({f.__name__: f for f in (*kernels, *transports, *others)})
+    others = (hessian_eigenvalues, ode_gradient, regions, stored_cells, box_bounds, graph_file)
+    trained = (training, networks_together, gpt_training)
+    started = (cold_check, cold_jax, cold_constants)
+    serve({f.__name__: f for f in (*kernels, *transports, *others, *trained, *started)})
