@@ -30,7 +30,7 @@ def set_up(name: str) -> Environment:
     folder = HOME / name
     python = folder / "bin" / "python"
     stamp = HOME / f"{name}.installed"
-    if not (stamp.exists() and stamp.read_text() == digest):
+    if not (python.exists() and stamp.exists() and stamp.read_text() == digest):
         reason = _install(name, wanted, folder, python)
         if reason:
             return Environment(name, None, reason)

@@ -172,3 +172,22 @@ def test_packages_that_ask_for_other_versions_are_installed_after_the_rest_and_a
     (_, first, last) = asked
     assert "--no-deps" not in first and first[-1].endswith("auto-lirpa.txt")
     assert "--no-deps" in last and last[-1].endswith("auto-lirpa.alone.txt")
+
+
+def test_an_environment_is_made_once_and_again_where_it_was_deleted(monkeypatch, tmp_path):
+    made = []
+
+    def install(name: str, wanted: list[Path], folder: Path, python: Path) -> str:
+        made.append(name)
+        python.parent.mkdir(parents=True, exist_ok=True)
+        python.touch()
+        return ""
+
+    monkeypatch.setattr(environments, "HOME", tmp_path)
+    monkeypatch.setattr(environments, "_install", install)
+    for _ in range(2):
+        assert environments.set_up("scipy").python == tmp_path / "scipy" / "bin" / "python"
+    assert made == ["scipy"]
+    (tmp_path / "scipy" / "bin" / "python").unlink()
+    environments.set_up("scipy")
+    assert made == ["scipy", "scipy"]
