@@ -58,14 +58,11 @@ def _audit_parts(audit: Audit, report: Path | None) -> Iterator["RenderableType"
 
 
 def _top(title: str, document: Audit | Comparison) -> "RenderableType":
-    """What was audited, and at the right what it comes to: neither breaks into the other."""
-    from rich.table import Table as Grid
+    """What was audited, and what it comes to: beside it where both fit, else below."""
+    from rich.columns import Columns as SideBySide
 
-    grid = Grid.grid(padding=(0, 1), expand=True)
-    grid.add_column(ratio=1, overflow="fold")
-    grid.add_column(justify="right", no_wrap=True)
-    grid.add_row(line((title, "bold")), line(*_status_words(document)))
-    return grid
+    parts = (line((title, "bold")), line(*_status_words(document)))
+    return SideBySide(parts, padding=(0, 3))
 
 
 def _title(audit: Audit) -> str:
