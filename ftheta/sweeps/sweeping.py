@@ -317,6 +317,17 @@ class Sweep:
         parts = [f"{counts.done:,} of {total:,} cells done"] + (
             [f"{counts.failed:,} failed"] if counts.failed else []
         )
-        return ", ".join([*parts, self.stopped] if self.stopped else parts)
+        told = ", ".join([*parts, self.stopped] if self.stopped else parts)
+        return told + self._first_failure()
+
+    def _first_failure(self) -> str:
+        """Why a cell failed; the others are counted."""
+        if not self.counts.failed:
+            return ""
+        failures = self.failures()
+        (settings, seed), why = failures[0]
+        cell = ", ".join(f"{name} = {value}" for name, value in (settings | {"seed": seed}).items())
+        more = f"; {len(failures) - 1:,} more in .failures()" if len(failures) > 1 else ""
+        return f" ({cell}: {(why.splitlines() or [''])[-1][:200]}{more})"
 
     __repr__ = __str__

@@ -76,6 +76,9 @@ def test_a_failing_cell_is_recorded_and_the_others_go_on(pool, tmp_path):
     found = sweep(trainings.moody, {"a": [0, 1, 2, 3, 4, 5]}, on=pool, store=tmp_path / "runs.db")
     table = found.table()
     assert found.counts.done == 3 and found.counts.failed == 3 and not found.complete
+    first, error = found.failures()[0]
+    assert f"a = {first.settings['a']}, seed = {first.seed}: " in str(found)
+    assert error.splitlines()[-1][:40] in str(found) and "2 more in .failures()" in str(found)
     assert (
         table["value"][0] == 0.0 and math.isnan(table["value"][2]) and table["value"][5] == math.inf
     )
