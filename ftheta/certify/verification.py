@@ -54,8 +54,11 @@ SHALLOW_INPUTS = 100  # up to so many, they are if there is one layer of ReLUs: 
 GLANCE = 0.05  # seconds for boxes before the first attack
 LOOKS = (0.1, 0.2, 0.5)  # before each of the next attacks
 ATTACK = 0.1  # of the time for an attack
-# seconds of the processor for attacks by linear programs, a brief one and a long one: they find what they find at once
-PROGRAMS = (0.05, 0.5)
+# seconds of the processor for attacks by linear programs, which find what they find at once: where these are small,
+# and where they are handed to a solver
+BRIEF_PROGRAMS = 0.05
+SMALL_PROGRAMS = 0.1
+PROGRAMS = 0.5
 ROUNDS = 2  # of the attack from many starts: the boxes themselves are attacked too
 TINIEST = 1e-300  # of weights that are rounded to float64 by one part in 2⁵³
 MOST_ENCLOSED = 64  # open parts that are bounded one by one when the time is over
@@ -308,7 +311,7 @@ def _search_boxes(
     ends = clock() + seconds
     search = boxes.go_on(min(GLANCE, seconds))
     rng = np.random.default_rng(0)
-    brief = 0.0 if needs_solver(case) else PROGRAMS[0]
+    brief, long = (0.0, PROGRAMS) if needs_solver(case) else (BRIEF_PROGRAMS, SMALL_PROGRAMS)
     strikes: tuple[tuple[Callable[[float], np.ndarray | None], float], ...] = (
         (lambda most: attack(net, case, rng, most, judge.propose, rounds=1), LOOKS[0]),
         (lambda most: _attack_by_programs(net, case, most, judge, brief), LOOKS[1]),
@@ -318,7 +321,7 @@ def _search_boxes(
             ),
             LOOKS[2],
         ),
-        (lambda most: _attack_by_programs(net, case, most, judge, PROGRAMS[1]), seconds),
+        (lambda most: _attack_by_programs(net, case, most, judge, long), seconds),
     )
     for strike, patience in strikes:
         if search.closed or search.found is not None or judge.witness is not None:

@@ -200,7 +200,7 @@ def _read(query: Query, network: Interface, source: Any, any_type: bool) -> "Any
         raise SubjectError(
             f"The question is about another network than {_name(source)}.",
             where=query.where,
-            got=f"{network.name} with {declared[0]} inputs and {declared[1]} outputs",
+            got=f"{network.name or 'a network'} with {declared[0]} inputs and {declared[1]} outputs",
             remedy=f"the network has {read.widths[0]} inputs and {read.widths[-1]} outputs",
         )
     return read

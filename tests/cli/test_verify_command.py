@@ -186,7 +186,8 @@ def test_a_property_of_another_shape_is_refused(
     )
     (folder / "wide.vnnlib").write_text(text)
     assert run(["verify", str(folder / "net.onnx"), str(folder / "wide.vnnlib")]) == 4
-    assert "another network" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "another network" in said and "got: a network with 2 inputs and 2 outputs" in said
 
 
 FLOATS = """(vnnlib-version <2.0>)
