@@ -179,6 +179,22 @@ def _verify_norm(gram: np.ndarray, estimates: np.ndarray, factors: np.ndarray) -
     return frobenius  # never reached with a usable estimate; always a bound
 
 
+def is_semidefinite(M: np.ndarray, error: float) -> bool:
+    r"""Whether a completed factorisation of $M-sI$ shows that every symmetric matrix within `error` of $M$, in the
+    spectral norm, is positive semidefinite: $s$ is twice the error and all that the factorisation rounds."""
+    n = len(M)
+    trace = round_sum_up(float(np.abs(np.diag(M)).sum()), n)
+    shifted = M.copy()
+    shifted[np.diag_indices(n)] -= 2 * (gamma(n + 2) * trace + error) + 2.0**-500
+    if not np.isfinite(shifted).all():
+        return False
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def _roots(grid: tuple[int, ...], extent: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     r"""$\cos$ and $\sin$ of $-2\pi\langle\omega,r\rangle$ by frequency (rows) and tap (columns), within $8u$."""
     order = lcm(*grid)

@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 
 from ftheta.shapes import Float, Real
 
-from .norms import U, gamma, round_sum_up, shift_exponent, spectral_norm
+from .norms import U, gamma, is_semidefinite, round_sum_up, shift_exponent, spectral_norm
 
 Array = np.ndarray
 
@@ -148,16 +148,7 @@ def is_certified(
     M = M + np.tril(M, -1).T
     size = round_sum_up(float(np.linalg.norm(M)), n * n)
     product = gamma(len(outer) + 1) * round_sum_up(float((outer**2).sum()), outer.size)
-    trace = round_sum_up(float(np.abs(np.diag(M)).sum()), n)
-    shift = 2 * (gamma(n + 2) * trace + 4 * U * size + product) + 2.0**-500
-    M[np.diag_indices(n)] -= shift
-    if not np.isfinite(M).all():
-        return False
-    try:
-        np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return is_semidefinite(M, 4 * U * size + product)
 
 
 def _estimate(weights: Sequence[Array], multipliers: Sequence[Array]) -> float:

@@ -134,14 +134,8 @@ def is_pole_free(graph: Graph, lo: Any, hi: Any) -> bool:
 
 def is_smooth_at(graph: Graph, *point: Any) -> bool:
     """Whether the program is smooth near a point: smooth operations, away from their poles and vertical tangents."""
-    if not is_smooth(graph):
-        return False
-    try:
-        inputs = [Interval.point(np.asarray(value, np.float64)) for value in point]
-        box = forward(INTERVAL, graph, *inputs)
-        if _poles(graph, inputs):
-            return False
-    except GraphError:
+    box = _values_without_poles(graph, point) if is_smooth(graph) else None
+    if box is None:
         return False
     steep = [
         (VERTICAL[n.primitive], [box[s] for s in n.inputs])
@@ -155,16 +149,20 @@ def is_differentiable_at(graph: Graph, *point: Any) -> bool:
     """Whether the derivative of the program at a point is that of the function: a continuous program whose kinks,
     vertical tangents and poles are elsewhere. On a kink that of the program need be none of the function (of
     2r(x) − 2r(−x) − x, which is x, it is −1 at 0)."""
-    if not is_continuous(graph):
-        return False
-    try:
-        inputs = [Interval.point(np.asarray(value, np.float64)) for value in point]
-        box = forward(INTERVAL, graph, *inputs)
-        if _poles(graph, inputs):
-            return False
-    except GraphError:
+    box = _values_without_poles(graph, point) if is_continuous(graph) else None
+    if box is None:
         return False
     return not any(_bends(node, [box[slot] for slot in node.inputs]) for node in graph.nodes)
+
+
+def _values_without_poles(graph: Graph, point: tuple[Any, ...]) -> Any:
+    """Enclosures of all values at a point; None where an operation has a pole there or is not known."""
+    try:
+        inputs = [Interval.point(np.asarray(value, np.float64)) for value in point]
+        found = forward(INTERVAL, graph, *inputs)
+        return None if _poles(graph, inputs) else found
+    except GraphError:
+        return None
 
 
 def _bends(node: Node, inputs: Sequence[Any]) -> bool:

@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 
 from ftheta.shapes import Float
 
-from ..norms import U, gamma, round_sum_up, spectral_norm
+from ..norms import U, gamma, is_semidefinite, round_sum_up, spectral_norm
 
 Array = np.ndarray
 POWER = 100.0  # exponent of the mean that stands for the largest eigenvalue
@@ -179,7 +179,6 @@ def is_positive(
     if not (np.all(diagonal > 2.0**-900) and np.all(diagonal < 2.0**900)):
         return False
     scale = np.exp2(-np.round(np.log2(diagonal) / 2))
-    n = len(diagonal)
     M = np.diag(diagonal * scale * scale)
     error = 0.0
     place = d
@@ -200,16 +199,7 @@ def is_positive(
     error += (gamma(len(outer) + 1) * outer_size + 2 * outer_error) * outer_size + outer_error**2
     size = _size(M) + outer_size**2
     M = (M + M.T) / 2
-    trace = round_sum_up(float(np.abs(np.diag(M)).sum()), n)
-    shift = 2 * (gamma(n + 2) * trace + 8 * U * size + error) + 2.0**-500
-    M[np.diag_indices(n)] -= shift
-    if not np.isfinite(M).all():
-        return False
-    try:
-        np.linalg.cholesky(M)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+    return is_semidefinite(M, 8 * U * size + error)
 
 
 def _estimate(system: System, multipliers: Sequence[Array], weights: Array | None) -> float:
