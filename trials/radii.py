@@ -14,7 +14,7 @@ from . import Trial
 
 SHAPES = ((2, 4, 2), (3, 6, 6, 3), (5, 8, 8, 4))  # few, so that programs are compiled once
 NORMS = (1, 2, inf)
-ROWS = 100  # of one network: tracing and compiling it is most of the cost
+ROWS = 3  # of one network: what is to be varied is networks
 INSIDE = 3  # points of each ball
 
 
