@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftheta.certify.lipschitz import product_bound, semidefinite_bound
+from ftheta.certify.norms import is_semidefinite
 from ftheta.certify.semidefinite import (
     _Problem,
     bound_slope,
@@ -176,3 +177,26 @@ def test_a_certificate_is_verified_again_from_its_multipliers(seed):
         8 * found.bound
     )
     assert verify_certificate(weights, tuple(0.01 * t for t in found.multipliers)) == np.inf
+
+
+def test_a_factorisation_that_rounding_completes_proves_nothing():
+    """Gram matrices of rank 5, rounded: some have a negative eigenvalue, and a factorisation that goes through."""
+    rng = np.random.default_rng(0)
+    misled = 0
+    for _ in range(150):
+        A = rng.normal(size=(6, 5))
+        M = A @ A.T
+        M = np.tril(M) + np.tril(M, -1).T
+        if is_positive([[Fraction(v) for v in row] for row in M.tolist()]):
+            continue
+        assert not is_semidefinite(M, 0.0)
+        misled += _has_factor(M)
+    assert misled >= 10
+
+
+def _has_factor(M: np.ndarray) -> bool:
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return False
+    return True
