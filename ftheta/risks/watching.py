@@ -28,7 +28,9 @@ from ftheta.sweeps.together import Numbers, Perceptron
 from ftheta.training.losses import LOSSES
 from ftheta.training.program import State
 
-LEAST_ROOM = 16  # a narrower network takes as long
+LEAST_ROOM = (
+    32  # a narrower network takes nearly as long, and a program more to compile takes longer
+)
 DTYPE = np.float32
 VANISHING = ("relu", "square", "tanh", "leaky-relu", "gelu", "silu", "arctan", "identity")
 
@@ -181,9 +183,16 @@ def watch(
 
 
 def run_side_by_side(run: Callable[[Cell], Result], cells: Iterable[Cell]) -> list[Result]:
-    """Every run once, two at a time where there are cores: a small network keeps no more than one busy."""
+    """Every run once, two at a time where there are cores: a small network keeps no more than one busy.
+
+    They are begun from both ends: small ones and large ones have programs of their own, which are compiled at once.
+    """
+    given = list(cells)
+    ends = [(k, len(given) - 1 - k) for k in range((len(given) + 1) // 2)]
+    order = list(dict.fromkeys(k for pair in ends for k in pair))
     with ThreadPoolExecutor(min(2, cpu_count() or 1)) as pool:
-        return list(pool.map(run, cells))
+        found = dict(zip(order, pool.map(run, [given[k] for k in order])))
+    return [found[k] for k in range(len(given))]
 
 
 @partial(jax.jit, static_argnums=0)

@@ -1,5 +1,6 @@
 """Our contestants, and the limits: products or sorts that the work cannot do without."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -218,9 +219,13 @@ def cold_constants(work: Work) -> Run:
 
 
 def _start(processes: int, *words: str) -> Run:
+    """Bytecode is kept, as for any package that was installed."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, *words]
+
     def run() -> int:
         for _ in range(processes):
-            subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
         return processes
 
     return run

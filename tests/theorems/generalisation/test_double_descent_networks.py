@@ -142,7 +142,7 @@ def test_the_looks_begin_at_0_end_at_the_last_step_and_increase(last, count):
 
 
 def test_rooms_are_powers_of_two():
-    assert [room_for(k) for k in (1, 16, 17, 64, 65)] == [16, 16, 32, 64, 128]
+    assert [room_for(k) for k in (1, 32, 33, 64, 65)] == [32, 32, 64, 64, 128]
 
 
 @pytest.mark.parametrize(
