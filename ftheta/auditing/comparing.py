@@ -48,6 +48,7 @@ class Options(TypedDict, total=False):
     labels: str | None
     until: str | None
     role: str
+    lr: float | None
     train: Any
     workers: int | None
 

@@ -256,6 +256,13 @@ RULES = (
         remedy="smaller weights or normalised inputs before that layer", theorem="active-units",
     ),
     Rule(
+        "learning-rate", "training", "learning rate ÷ largest stable step of gradient descent",
+        "gradient descent with a step above 2/λmax leaves every minimum this sharp; training hovers at that edge",
+        "cohen2021", warning=1.1, note=0.9, praises=True,
+        remedy="a smaller learning rate, warm-up, or normalisation; momentum and Adam have limits of their own",
+        theorem="curvature-of-the-loss",
+    ),
+    Rule(
         "gradient-balance", "training", "|log₁₀| of the gradient norm of the first matrix ÷ the last",
         "beyond a factor of 100 one end of the network learns while the other stands still", "glorot2010", warning=2.0,
         note=1.0, praises=True, remedy="initialise for the activation (He, Glorot), normalise, or add skip connections",

@@ -31,6 +31,7 @@ from ftheta.subjects import Network
 from .budget import DEFAULT, Clock
 from .inside import run_inside
 from .judging import judge, sort_findings
+from .learning_rate import ensure_learning_rate, hold_against
 from .part import NETWORK, DataErrors, Part, Portrait, Setup
 from .performing import Outcome, Progress
 from .plan import SECTIONS, Task, plan_tasks
@@ -52,6 +53,7 @@ def audit(
     until: str | None = None,
     train: Any = None,
     role: str = "",
+    lr: float | None = None,
     workers: int | None = None,
     progress: Callable[[AuditProgress], None] = lambda progress: None,
     on_finding: Callable[[AuditFinding], None] = lambda finding: None,
@@ -77,6 +79,8 @@ def audit(
         The data that it was trained on: for rows in both, a shift between both, and the gap of the accuracies.
     role
         What the network is in a generative model: generator, critic, decoder, score or velocity.
+    lr
+        The learning rate it is trained with, to be held against the largest stable step.
     workers
         Processes: as many as there are cores, at most 4; with 0 everything runs in this process, which then can be
         stopped between theorems only.
@@ -94,10 +98,11 @@ def audit(
     tasks = plan_tasks(only, skip)
     ensure_seed(seed)
     recipe = model if isinstance(model, Recipe) else Recipe(model, data, labels, until, train, role)
-    run = Run(tasks, seed, limit, begun, progress, on_finding, on_section)
+    ensure_learning_rate(lr)
+    run = Run(tasks, seed, limit, begun, progress, on_finding, on_section, lr=lr)
     (portrait,) = run.go((recipe,), workers)
     words = (_words(recipe.model), _words(recipe.data), recipe.labels or "", recipe.until or "")
-    asked = Request(*words, tuple(only), tuple(skip), limit, _words(recipe.train))
+    asked = Request(*words, tuple(only), tuple(skip), limit, _words(recipe.train), lr)
     return _audit(portrait, run, asked)
 
 
@@ -131,6 +136,7 @@ class Run:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     interrupted: bool = False
     of_data: tuple[AuditFinding, ...] = ()  # that cannot be used
+    lr: float | None = None
 
     def go(self, recipes: tuple[Recipe, ...], workers: int | None) -> tuple[Portrait, ...]:
         """Perform everything, in workers where that can be, and return what the networks are.
@@ -194,6 +200,8 @@ class Run:
         return [task for task in self.tasks if task.id not in self.outcomes]
 
     def _done(self, task: Task, outcome: Outcome) -> None:
+        if isinstance(outcome, Part) and self.lr is not None:
+            outcome = hold_against(outcome, self.lr)
         self.outcomes[task.id] = outcome
         for finding in findings_of(outcome):
             self.on_finding(finding)

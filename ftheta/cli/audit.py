@@ -30,6 +30,7 @@ def audit(
     skip: list[str] | None = None,
     until: str | None = None,
     role: str = "",
+    lr: float | None = None,
     seed: int = 0,
     require: list[str] | None = None,
     format: str | None = None,
@@ -64,6 +65,8 @@ def audit(
         End the network at this node or tensor of its file.
     role
         What the network is in a generative model: generator, critic, decoder, score or velocity.
+    lr
+        The learning rate it is trained with, to be held against the largest stable step.
     seed
         Seed of everything random.
     require
@@ -85,7 +88,7 @@ def audit(
         "skip": skip or (),
         "seed": seed,
     }
-    chosen |= {"labels": labels, "until": until, "train": train, "role": role}
+    chosen |= {"labels": labels, "until": until, "train": train, "role": role, "lr": lr}
     document, audits = _document(subject, against, data, chosen, thresholds)
     try:
         written = [path for place in places for path in save_audit(document, place)]

@@ -125,7 +125,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an audit was asked for, in the words of the command line; `budget` is in seconds."""
+    """What an audit was asked for, in the words of the command line; `budget` is in seconds, `lr` a learning rate."""
 
     model: str = ""
     data: str = ""
@@ -135,6 +135,7 @@ class Request:
     skip: tuple[str, ...] = ()
     budget: float | None = None
     train: str = ""
+    lr: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ def audit_snippet(audit: Audit, against: Audit | None = None) -> str:
         for name, value in (("only", asked.only), ("skip", asked.skip))
         if value
     ]
+    given += [f"lr={asked.lr!r}"] if asked.lr else []
     given += [f"budget={asked.budget:g}"] if asked.budget else []
     called = ", ".join([*given, f"seed={audit.seed}"])
     if against is None:
@@ -85,6 +86,7 @@ def _audit_words(audit: Audit) -> list[str]:
         *((f"--{name}", value) for name, value in _data_options(asked)),
     ]
     options += [("--only", ",".join(asked.only)), ("--skip", ",".join(asked.skip))]
+    options += [("--lr", repr(asked.lr) if asked.lr else "")]
     options += [("--budget", f"{asked.budget:g}s" if asked.budget else "")]
     written = [f"{name} {shlex.quote(value)}" for name, value in options if value]
     return [shlex.quote(_model(audit)), *written, f"--seed {audit.seed}"]
