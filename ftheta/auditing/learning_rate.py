@@ -23,7 +23,8 @@ def hold_against(part: Part, lr: float) -> Part:
 
 
 def _judge(lr: float, limit: Enclosure) -> tuple[AuditFinding, ...]:
-    ratio = Enclosure.between(lr / limit.hi, lr / limit.lo if limit.lo > 0 else float("inf"))
+    # known as the limit is known
+    ratio = replace(limit, lo=lr / limit.hi, hi=lr / limit.lo if limit.lo > 0 else float("inf"))
     times = f"{ratio.lo:.2g}" if ratio.hi < 1.1 * ratio.lo else f"at least {ratio.lo:.2g}"
     ends = f"{limit.lo:.3g} … {limit.hi:.3g}" if limit.lo > 0 else f"at most {limit.hi:.3g}"
     if ratio.lo > 1.1:

@@ -33,15 +33,12 @@ def test_a_step_that_is_only_bounded_from_above_says_beyond_what_it_is_certain_o
 
 
 def test_an_audit_says_it_and_can_be_had_again():
-    found = ft.audit(
-        "digits-mlp",
-        "digits-test",
-        only=["curvature-of-the-loss"],
-        lr=10.0,
-        workers=0,
-        budget="10m",
-    )
-    assert "The learning rate 10 is beyond" in found.findings[0].says
+    rng = np.random.default_rng(0)
+    net = ft.Network.described(random_mlp(rng, (2, 3, 1), "relu", bias=0.5))
+    rows = ft.Dataset("rows", rng.normal(size=(12, 2)), rng.normal(size=12))
+    found = ft.audit(net, rows, only=["curvature-of-the-loss"], lr=1000.0, workers=0, budget="10m")
+    assert "The learning rate 1000 is beyond" in found.findings[0].says
+    assert found.findings[0].basis == "computed in float64"
     assert "--lr 1000.0" in audit_command(found) and "lr=1000.0" in audit_snippet(found)
 
 
