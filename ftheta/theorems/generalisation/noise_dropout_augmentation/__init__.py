@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -145,29 +145,51 @@ def noise_dropout_augmentation(
     by a finite group is invariant, and is the fit to the means of their orbits. Generated rows, $c$ for each of $n$
     real ones, make the excess risk $\frac{p\sigma^2}n\frac1{1+c}+(\frac c{1+c})^2\Delta$, with $\Delta$ that of the
     generator: a gain exactly if $\Delta<\frac{p\sigma^2}n\frac{1+c}c$, never if it was fitted to the same rows."""
+    disturbed = Disturbances(spread, keep, offset, draws)
     if isinstance(subject, Dataset):
-        X, targets = first_rows(subject, flat=True)
-        y = targets[:, 0]
-        grid = subject.x.shape[1:] if subject.x.ndim == 3 else (X.shape[1],)
-        T = _limit_draws(X, draws)
-        w = noise_fit(X, y, spread**2)
-        groups, seen = _claim_orbits(X, y, grid, 1e-3 * float((X**2).sum()) / X.shape[1])
-        claims = [
-            *_claim_exact_losses(X, y, w, spread, keep, offset),
-            *_claim_mean_losses(X, y, w, spread, keep, rng, T),
-            *groups,
-        ]
-        ellipses = (draw_ellipses(X, y, spread**2, keep),) if X.shape[1] > 1 else ()
-        told = f"{len(y)} rows, {X.shape[1]} columns: noise of spread {spread:g} is the ridge λ = "
-        told += f"{len(y) * spread**2:.4g}; keeping {keep:g} of the entries is the ridge {(1 - keep) / keep:.3g}‖X_j‖² "
-        return Evidence(
-            claims=tuple(claims),
-            charts=(*ellipses, *draw_losses(X, y, w, rng, T)),
-            numbers=seen,
-            tables=(_tabulate_fits(X, y, w, keep),),
-            summary=told + "on column j",
-            examples=partial(_examples, rng.spawn(1)[0]),
-        )
+        return _disturb_rows(subject, rng, disturbed)
+    return _disturb_features(subject, rng, disturbed)
+
+
+class Disturbances(NamedTuple):
+    """Spread and mean of the noise, the share of entries that dropout keeps, and how often both are drawn."""
+
+    spread: float
+    keep: float
+    offset: float
+    draws: int
+
+
+def _disturb_rows(subject: Dataset, rng: np.random.Generator, how: Disturbances) -> Evidence:
+    """The linear model fitted to noisy rows of data."""
+    spread, keep, offset, draws = how
+    X, targets = first_rows(subject, flat=True)
+    y = targets[:, 0]
+    grid = subject.x.shape[1:] if subject.x.ndim == 3 else (X.shape[1],)
+    T = _limit_draws(X, draws)
+    w = noise_fit(X, y, spread**2)
+    groups, seen = _claim_orbits(X, y, grid, 1e-3 * float((X**2).sum()) / X.shape[1])
+    claims = [
+        *_claim_exact_losses(X, y, w, spread, keep, offset),
+        *_claim_mean_losses(X, y, w, spread, keep, rng, T),
+        *groups,
+    ]
+    ellipses = (draw_ellipses(X, y, spread**2, keep),) if X.shape[1] > 1 else ()
+    told = f"{len(y)} rows, {X.shape[1]} columns: noise of spread {spread:g} is the ridge λ = "
+    told += f"{len(y) * spread**2:.4g}; keeping {keep:g} of the entries is the ridge {(1 - keep) / keep:.3g}‖X_j‖² "
+    return Evidence(
+        claims=tuple(claims),
+        charts=(*ellipses, *draw_losses(X, y, w, rng, T)),
+        numbers=seen,
+        tables=(_tabulate_fits(X, y, w, keep),),
+        summary=told + "on column j",
+        examples=partial(_examples, rng.spawn(1)[0]),
+    )
+
+
+def _disturb_features(subject: Network, rng: np.random.Generator, how: Disturbances) -> Evidence:
+    """The last layer of a network, on its own features."""
+    spread, keep, offset, draws = how
     out = outputs_of(subject)
     found = readout_of(subject)
     if found is None or out is None:
