@@ -1,9 +1,10 @@
 """Functions of one variable and the neurons that they are sums of, drawn and tabulated."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import fmpq  # type: ignore[import-untyped]
 
 from ftheta.logic import Axis, Curves, Series, Table
@@ -22,6 +23,23 @@ def draw_graph(
 ) -> Series:
     """The graph of a function over the points."""
     return Series(name, [float(x) for x in points], [float(f(x)) for x in points], role)
+
+
+def draw_on_segment(
+    title: str,
+    functions: Mapping[str, Callable[[np.ndarray], Any]],
+    start: np.ndarray,
+    end: np.ndarray,
+) -> Curves:
+    """The first output of functions of rows, along the segment between two inputs."""
+    t = np.linspace(0.0, 1.0, 257)
+    rows = start + t[:, None] * (end - start)
+    roles: tuple[Role, ...] = ("measured", "reference", "other")
+    series = [
+        Series(name, t, np.asarray(f(rows)).reshape(len(rows), -1)[:, 0], role)
+        for (name, f), role in zip(functions.items(), roles)
+    ]
+    return Curves(title, Axis("t"), Axis("first output"), tuple(series))
 
 
 def points_around(*functions: PiecewiseAffine, least: float = 1.0) -> list[Fraction]:

@@ -199,6 +199,30 @@ def test_every_preset_runs(theorem: Theorem, name: str):
     assert stands(result)
 
 
+HAD_NO_CHART = {
+    "network-calculus",
+    "pieces-1d",
+    "relu-symmetries-conservation",
+    "implicit-bias",
+    "unet",
+}
+"""Theorems that had none once: they are tried with every change, all others at night."""
+
+
+@unhurried
+@pytest.mark.parametrize(
+    "theorem",
+    [
+        pytest.param(t, marks=[] if t.id in HAD_NO_CHART else [pytest.mark.nightly], id=t.id)
+        for t in THEOREMS
+        if BROKEN in t.presets
+    ],
+)
+def test_what_is_broken_on_purpose_still_has_a_chart(theorem: Theorem):
+    forced = run(theorem, preset=BROKEN, force=True, examples=False)
+    assert forced.charts
+
+
 @each_theorem
 def test_there_is_a_textbook_preset_and_a_broken_one(theorem: Theorem):
     assert theorem.presets.get("textbook") == {}, (

@@ -33,7 +33,7 @@ from ftheta.relu.line.sawtooth import sawtooth, sparse_zigzag
 from ftheta.relu.network import ExactNetwork
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function
-from ftheta.theorems.charts_line import draw_graph
+from ftheta.theorems.charts_line import draw_graph, draw_on_segment
 
 MOST_WEIGHTS = 2000  # beyond the first layer; more would take too long in rationals
 
@@ -121,8 +121,11 @@ def pieces_1d(
     most = Enclosure.exact(product_bound(widths))
     if plain_form(layers):
         seen = broken_triples(layers, x, v, 4096)
+        apply = partial(layers.apply, layers.params)
         return Evidence(
-            (AtMost("affine pieces", seen, most),), summary=f"at least {seen.lo:g} affine pieces"
+            (AtMost("affine pieces", seen, most),),
+            (draw_on_segment("f along the line", {"f(x + tv)": apply}, x, x + v),),
+            summary=f"at least {seen.lo:g} affine pieces",
         )
     if sum(layer.weight.size for layer in layers.layers[1:]) > MOST_WEIGHTS:
         cells = count_pieces(from_description(layers), Segment(x, x + v), max_cells=10**6)

@@ -146,6 +146,15 @@ def unet(
     return _train_small_unet(images, depth, channels, noise, steps, rng)
 
 
+def _draw_sides(side: int, depth: int) -> Curves:
+    """The sides that pooling and going up make of one."""
+    down = [side >> level for level in range(depth + 1)]
+    up = [down[-1] << level for level in range(1, depth + 1)]
+    sides = Series("side", range(2 * depth + 1), [*down, *up], "measured")
+    wanted = Series("side of the input", (0, 2 * depth), (side, side), "reference")
+    return Curves("sides on the way down and up", Axis("level"), Axis("side"), (sides, wanted))
+
+
 def _train_small_unet(
     images: np.ndarray,
     depth: int,
@@ -162,7 +171,7 @@ def _train_small_unet(
     ):  # every pooling drops a last row and column of an odd side, and going up does not bring it back
         left = Identity(SIDES, Enclosure.exact((side >> depth << depth) - side), ZERO)
         summary = f"a side of {side} cannot be halved {depth} times"
-        return Evidence((left,), summary=summary, examples=examples)
+        return Evidence((left,), (_draw_sides(side, depth),), summary=summary, examples=examples)
     stack = padded_unet(side, depth, channels)
     kept = _identity_claims(stack, images)
     numbers: dict[str, Enclosure | float] = {

@@ -166,7 +166,8 @@ def measure_bias(rows: LabelledRows, start: float, alpha: float, steps: int) -> 
     if rows.solvable or best is None:
         origin = np.zeros(rows.x.shape[1])
         origin[0] = start
-        claims, numbers = _descend_least_squares(rows, origin, steps)
+        claims, chart, numbers = _descend_least_squares(rows, origin, steps)
+        charts = [] if rows.solvable else [chart]
         gap = numbers["distance of gradient descent to the projection"]
         parts.append(f"gradient descent ends {gap:.2g} from the projection of θ₀")
     if rows.solvable:
@@ -192,7 +193,7 @@ def measure_bias(rows: LabelledRows, start: float, alpha: float, steps: int) -> 
 
 def _descend_least_squares(
     rows: LabelledRows, start: np.ndarray, steps: int
-) -> tuple[list[Any], Numbers]:
+) -> tuple[list[Any], Curves, Numbers]:
     """Descent on ½‖xθ − y‖² from `start`, against the projection of the start on the solutions."""
     small = rows.x.shape[0] <= EXACT_ROWS and rows.x.shape[1] <= EXACT_COLUMNS
     exact = projection(rows.x, rows.y, start) if small else None
@@ -235,7 +236,10 @@ def _descend_least_squares(
             Enclosure.equal(bound),
         ),
     ]
-    return claims, numbers | {"distance of gradient descent to the projection": distance}
+    far = np.abs(np.asarray(path) @ x.T - y).max(axis=1)
+    series = Series("largest |xθ − y|", np.arange(len(far)), far, "measured")
+    chart = Curves("gradient descent on least squares", Axis("step"), Axis("residual"), (series,))
+    return claims, chart, numbers | {"distance of gradient descent to the projection": distance}
 
 
 # -- (b) logistic loss --------------------------------------------------------------------------------------

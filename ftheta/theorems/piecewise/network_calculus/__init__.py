@@ -12,6 +12,7 @@ from ftheta.logic import (
     AtMost,
     Axis,
     Bars,
+    Curves,
     Diagram,
     Enclosure,
     Evidence,
@@ -33,6 +34,7 @@ from ftheta.relu.network import ExactNetwork
 from ftheta.relu.symmetry.folding import distance
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, relu_layers
+from ftheta.theorems.charts_line import draw_on_segment
 from ftheta.theorems.knobs import HiddenActivation
 
 from .operations import Operation, apply_operations
@@ -97,11 +99,11 @@ def network_calculus(
     layers = require_layers(net.description)
     why = plain_form(layers)
     if why:
-        again = _pad_with_own_activation(layers, rng)
+        again, chart = _pad_with_own_activation(layers, rng)
         claim = Identity(
             f"pad with {why}: sup |made − meant|", again.left, enclose_rational(0), again
         )
-        return Evidence((claim,), summary=f"padding moves f by {again.left.middle:.3g}")
+        return Evidence((claim,), (chart,), summary=f"padding moves f by {again.left.middle:.3g}")
     f = exact(layers)
     done = apply_operations(f, extra)
     size = count(f)
@@ -163,8 +165,11 @@ def _examples(done: Sequence[Operation], points: Sequence[Any]) -> Examples:
     )
 
 
-def _pad_with_own_activation(layers: Description, rng: np.random.Generator) -> Witness:
-    r"""Padding by $\sigma(y)-\sigma(-y)$ with the network's own activation: an input where the output moves."""
+def _pad_with_own_activation(
+    layers: Description, rng: np.random.Generator
+) -> tuple[Witness, Curves]:
+    r"""Padding by $\sigma(y)-\sigma(-y)$ with the network's own activation: an input where the output moves, and both
+    outputs on the way there from 0."""
     x = rng.normal(size=(256, layers.widths[0]))
     last = layers.layers[-1]
     m = len(last.bias)
@@ -181,12 +186,18 @@ def _pad_with_own_activation(layers: Description, rng: np.random.Generator) -> W
         return jnp.max(jnp.abs(padded.apply(made, x) - layers.apply(meant, x)))
 
     left = enclose_number(gap, padded.params, layers.params, x[k])
-    return Witness(
+    witness = Witness(
         {"x": tuple(x[k].tolist())},
         left,
         Enclosure.exact(0),
         "both networks in intervals rounded outward",
     )
+    functions = {
+        "f padded": partial(padded.apply, padded.params),
+        "f": partial(layers.apply, layers.params),
+    }
+    title = f"f and f padded with {word}, from 0 to the witness"
+    return witness, draw_on_segment(title, functions, np.zeros_like(x[k]), x[k])
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------

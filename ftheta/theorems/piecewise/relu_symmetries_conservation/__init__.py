@@ -46,6 +46,7 @@ from ftheta.relu.symmetry.symmetries import (
 )
 from ftheta.subjects import Network
 from ftheta.subjects.layers import describes_this_function, has_layers, relu_layers
+from ftheta.theorems.charts_line import draw_on_segment
 from ftheta.theorems.knobs import HiddenActivation
 from ftheta.training.descent import gradient_descent
 
@@ -130,9 +131,8 @@ def relu_symmetries_conservation(
     $O(\tau)$ over a horizon. For $\frac12(aw-y)^2$, $r=aw-y$, it multiplies $a^2-w^2$ by $1-\tau^2r^2$."""
     layers = require_layers(net.description)
     if plain_form(layers):
-        return Evidence(
-            (_compare_rescaled(layers, rng),), summary="a rescaled copy is another function"
-        )
+        claim, chart = _compare_rescaled(layers, rng)
+        return Evidence((claim,), (chart,), summary="a rescaled copy is another function")
     f = exact(layers)
     data = net.data
     flow = Flow.of(layers, None if data is None else data.x, None if data is None else data.y, rng)
@@ -216,8 +216,9 @@ def double_weight(f: ExactNetwork) -> ExactNetwork:
     return f.rebuilt([*before, (ExactMatrix((changed, *rest), matrix.shape), offset, mask)])
 
 
-def _compare_rescaled(layers: Description, rng: np.random.Generator) -> Identity:
-    """A network of other activations and a rescaled copy, where they differ most, in float64."""
+def _compare_rescaled(layers: Description, rng: np.random.Generator) -> tuple[Identity, Curves]:
+    """A network of other activations and a rescaled copy, where they differ most, in float64; and both on the way there
+    from 0."""
     hidden = tuple(Dense(layer.weight, layer.bias, "relu") for layer in layers.layers[:-1])
     last = layers.layers[-1]
     params = exact_params(
@@ -236,7 +237,16 @@ def _compare_rescaled(layers: Description, rng: np.random.Generator) -> Identity
     how = "both networks at this input alone, in intervals rounded outward"
     witness = Witness({"x": tuple(x[worst].tolist())}, again, enclose_rational(0), how)
     seen = Enclosure.measured(float(gap(x[worst])), samples=TRIED)
-    return Identity("largest |f − rescaled copy|", seen, enclose_rational(0), witness, atol=1e-9)
+    functions = {
+        "rescaled copy": partial(layers.apply, params),
+        "f": partial(layers.apply, layers.params),
+    }
+    end = x[worst]
+    title = "f and its rescaled copy, from 0 to where they differ most"
+    return (
+        Identity("largest |f − rescaled copy|", seen, enclose_rational(0), witness, atol=1e-9),
+        draw_on_segment(title, functions, np.zeros_like(end), end),
+    )
 
 
 # ---- examples --------------------------------------------------------------------------------------------------------
