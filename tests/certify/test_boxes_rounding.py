@@ -10,6 +10,7 @@ from ftheta.certify.boxes.multipliers import add_multiple, best_multiplier, lowe
 from ftheta.certify.boxes.products import add_columns, add_many_magnitudes, add_rows
 from ftheta.certify.boxes.relaxations import measure_reach, tighten_row
 from ftheta.certify.boxes.rows import bound_rows, is_excluded, mix_rows
+from ftheta.certify.boxes.search import meets
 from ftheta.certify.boxes.zonotopes import enclose_box
 from ftheta.certify.questions import Row
 from ftheta.relu.exact import exact
@@ -230,3 +231,43 @@ def test_multiples_of_many_rows_and_columns_are_their_sums(is_thin: bool) -> Non
             assert all(
                 abs(Fraction(float(t)) - e) < Fraction(1, 10**13) for t, e in zip(target, exact_sum)
             )
+
+
+def test_points_that_meet_a_disjunct_are_seen() -> None:
+    """As often by chance as not; in floats, far from ties."""
+    rng = np.random.default_rng(5)
+    answers = []
+    for _ in range(40):
+        widths = (3, 6, 6, 2)
+        shapes = list(zip(widths[1:], widths[:-1]))
+        net = ReluNetwork.dense(
+            [rng.normal(size=shape) for shape in shapes], [rng.normal(size=n) for n in widths[1:]]
+        )
+        x = rng.normal(size=3)
+        y = net(x[None])[0]
+        bounds = [Fraction(float(v + rng.choice([-1, 1]))) for v in y]
+        unsafe = tuple((Row({}, {j: ONE}, b),) for j, b in enumerate(bounds))
+        arrays, rows = net_arrays(net), row_arrays(unsafe, 3, 2)
+        answers.append(bool((y <= [float(b) for b in bounds]).any()))
+        assert meets(arrays, rows, x, 1e-9, allocate(arrays, rows)[2]) == answers[-1]
+    assert {True, False} == set(answers)
+
+
+def test_all_that_can_be_summed_is_counted() -> None:
+    """The error terms of the rows rest on it: sizes of inputs at their farther end, and of offsets."""
+    rng = np.random.default_rng(6)
+    net = affine_network(rng, (3, 7, 6, 2))
+    lo = np.array([-0.5, 0.1, 0.2])
+    hi = np.array([0.1, 0.4, 0.2])
+    arrays, rows = net_arrays(net), row_arrays(((Row({}, {0: ONE}, ONE),),), 3, 2)
+    zonotope, _, scratch = allocate(arrays, rows)
+    enclose_box(arrays, lo, hi, np.zeros(len(arrays.biases), np.int8), 0, zonotope)
+    measure_reach(arrays, zonotope.lines, lo, hi, scratch)
+    sizes = np.maximum(abs(lo), abs(hi))
+    done = 0
+    for step in net.steps:
+        count = len(step.offset)
+        expected = np.abs(step.dense()) @ sizes + np.abs(step.offset)
+        assert scratch.reach[done : done + count] == pytest.approx(expected, rel=1e-12)
+        sizes = zonotope.lines[3, done : done + count]
+        done += count
