@@ -1,42 +1,127 @@
 """How loops are compiled by Numba: on first use, and kept on disk.
 
-A kernel is one function that Python calls, made of many that only compiled functions call. Numba wraps every function
-for callers in Python, and its optimiser copies a function into all that call it: where arguments are a hundred arrays,
-that is most of the work of compiling. So entries alone are wrapped, and long functions are called where they are.
+A kernel is one function that Python calls, made of many parts that only compiled functions call. Numba compiles each
+function to the end: it wraps it for callers in Python, optimises it, makes machine code of it, and does the same again
+with the copies in all that call it. Here parts are written down for LLVM and no more; an entry is joined with each of
+its parts once, and the whole is optimised and made machine code once. Long parts are called where they are: copies of a
+function that takes a hundred arrays would be most of the work.
 """
 
 from typing import Any
 
 from numba import njit
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 
 
-def entry(function: Any) -> Any:
+def entry(function: Any, fastmath: Any = False) -> Any:
     """A function that Python calls. It makes no array, so that references need not be counted."""
-    return njit(cache=True, nogil=True, error_model="numpy", _nrt=False)(function)  # type: ignore[call-overload]
+    return _entry(function, _nrt=False, fastmath=fastmath)
+
+
+def entry_with_arrays(function: Any) -> Any:
+    """A function that Python calls and that makes arrays of its own; its parts make none."""
+    return _entry(function)
 
 
 def inner(fastmath: Any = False) -> Any:
     """A function that becomes a part of the compiled functions that call it."""
-    return njit(forceinline=True, **_unwrapped_options(fastmath))
+    return njit(forceinline=True, nogil=True, **part_options(fastmath))
 
 
 def woven(fastmath: Any = False) -> Any:
     """A function that is read as if it stood where it is called: for those that mostly call others, once or twice."""
-    return njit(inline="always", **_unwrapped_options(fastmath))
+    return njit(inline="always", nogil=True, **part_options(fastmath))
 
 
 def outlined(fastmath: Any = False) -> Any:
     """A long function that compiled functions call, and that is copied nowhere."""
-    return njit(forceinline=False, pipeline_class=_Outlining, **_unwrapped_options(fastmath))
+    options = part_options(fastmath) | {"pipeline_class": _OutlinedPartCompiler}
+    return njit(forceinline=False, nogil=True, **options)
 
 
-def _unwrapped_options(fastmath: Any) -> dict[str, Any]:
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    return {"nogil": True, "error_model": "numpy", "fastmath": fastmath, **options}
+def part_options(fastmath: Any = False) -> Any:
+    """What Numba is told of a function that entries alone need."""
+    return {
+        "pipeline_class": _PartCompiler,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "_nrt": False,
+        "error_model": "numpy",
+        "fastmath": fastmath,
+    }
+
+
+def _entry(function: Any, **options: Any) -> Any:
+    usual = {"cache": True, "nogil": True, "error_model": "numpy"}
+    return njit(pipeline_class=_EntryCompiler, **usual, **options)(function)
+
+
+# -- one program of an entry and its parts ------------------------------------------------------------------
+
+
+class _Part(JITCodeLibrary):
+    """One function in the language of LLVM, to be linked into entries."""
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0  # nobody can call it from outside
+
+    @property
+    def codegen(self) -> Any:
+        return _NoProcess
+
+
+class _NoProcess:
+    """Where a part would run, if it did."""
+
+    @staticmethod
+    def set_env(name: str, environment: Any) -> None:
+        """What a function needs to raise errors with values of Python: parts raise none."""
+
+
+class _Whole(JITCodeLibrary):
+    """An entry, to be linked with its parts."""
+
+    def finalize(self) -> None:
+        self._linking_libraries = _all_needed(self)
+        super().finalize()
+
+
+def _all_needed(library: JITCodeLibrary) -> list[JITCodeLibrary]:
+    """The libraries that an entry needs, those that these need, and so on."""
+    found: dict[JITCodeLibrary, None] = {}
+    left = list(library._linking_libraries)
+    while left:
+        needed = left.pop()
+        if needed not in found:
+            found[needed] = None
+            left += needed._linking_libraries if isinstance(needed, _Part) else []
+    return list(found)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _EntryLowering(NativeLowering):
+    _name = "entry_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Whole(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().run_pass(state)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _PartLowering(NativeLowering):
+    _name = "part_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        return super().run_pass(state)
 
 
 class _OutlinedFunction(Lower):
@@ -46,22 +131,62 @@ class _OutlinedFunction(Lower):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _OutlinedLowering(NativeLowering):
-    _name = "outlined_lowering"
+class _OutlinedPartLowering(_PartLowering):
+    _name = "outlined_part_lowering"
 
     @property
     def lowering_class(self) -> type[Lower]:
         return _OutlinedFunction
 
 
-class _Outlining(CompilerBase):
-    """Numba's compiler, with the one step exchanged that writes a function down for LLVM."""
+# -- Numba's compiler, with the one step exchanged that writes a function down for LLVM ---------------------
+
+
+class _Compiler(CompilerBase):
+    lowering: type[NativeLowering]
+
+    def __init__(self, *context: Any) -> None:
+        super().__init__(*context)
+        self.state.flags = _Options(self.state.flags)
 
     def define_pipelines(self) -> list[PassManager]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
-            (_OutlinedLowering if step is NativeLowering else step, why)
-            for step, why in passes.passes
+            (self.lowering if step is NativeLowering else step, why) for step, why in passes.passes
         ]
         passes.finalize()
         return [passes]
+
+
+class _EntryCompiler(_Compiler):
+    lowering = _EntryLowering
+
+
+class _PartCompiler(_Compiler):
+    lowering = _PartLowering
+
+
+class _OutlinedPartCompiler(_Compiler):
+    lowering = _OutlinedPartLowering
+
+
+class _Options(Flags):
+    """The options of a function. Numba looks its operators up in tables that also name a copy of the options."""
+
+    def copy(self) -> Flags:
+        copy = _FixedOptions(self)
+        return _known_options.setdefault(copy, copy)
+
+
+class _FixedOptions(Flags):
+    """Options that change no more. Equal ones are one object, so that a look into a table compares no forty values."""
+
+    def __init__(self, options: Flags) -> None:
+        super().__init__(options)
+        self._hash = super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+_known_options: dict[Flags, Flags] = {}

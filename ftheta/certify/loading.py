@@ -67,7 +67,7 @@ def say_that_it_compiles(what: str) -> None:
     """On a terminal: why nothing else happens for a while."""
     if sys.stderr.isatty():
         print(
-            f"compiling {what}, once after an installation: this may take half a minute …",
+            f"compiling {what}, once after an installation: this may take twenty seconds …",
             file=sys.stderr,
         )
 

@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from .simplex import Array, compiled
+from ftheta.loops import entry, entry_with_arrays
+
+from .simplex import Array
 
 COLUMNS = 512  # at a time: what is computed of them stays in the nearest cache
 
 
-@compiled
+@entry_with_arrays
 def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -> None:
     """Of each row the smallest entry (`least`), and where the few smallest are that lie below the bound of the row
     (`columns`, −1 where there are no more of them)."""
@@ -35,7 +37,7 @@ def smallest_of_rows(table: Array, below: Array, columns: Array, least: Array) -
                 columns[i, at] = j
 
 
-@compiled
+@entry
 def transform_below(
     table: Array, most: Array, x: Array, y: Array, f: Array, shrink: float, out: Array
 ) -> None:
@@ -57,7 +59,7 @@ def transform_below(
         out[j] = bound
 
 
-@compiled
+@entry_with_arrays
 def transform_directly(
     x: Array, columns: Array, f: Array, kind: int, shrink: float, out: Array
 ) -> None:
@@ -90,7 +92,7 @@ def transform_directly(
         out[j] -= 2.3e-16 * abs(out[j])
 
 
-@compiled
+@entry
 def tabulate_distances(x: Array, columns: Array, potential: Array, kind: int, out: Array) -> None:
     """`out[i, j]` is the distance (`kind` 1: Euclidean, 2: city block) of row i of x from column j, less a
     potential."""

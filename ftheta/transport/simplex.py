@@ -9,19 +9,15 @@ $c_e+\pi_{source}-\pi_{target}=0$ on the tree; an arc with a negative such numbe
 Everything is an integer, so no pivot is decided by rounding. Arcs may be added between two calls of
 `pivot_until_optimal`. This module imports numba; nothing imports it before the first problem is solved."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ftheta.loops import entry, entry_with_arrays, inner, outlined
 
 Array = np.ndarray
 NONE = -1
 ARCS, CURSOR, PIVOTS = range(3)  # positions in the counters
-
-
-def compiled(function: Any) -> Any:
-    """A function compiled once and kept on disk."""
-    return njit(cache=True, nogil=True, error_model="numpy")(function)
 
 
 class Arcs(NamedTuple):
@@ -78,7 +74,7 @@ def make_tree(nodes: int) -> Tree:
 # -- the first basis ---------------------------------------------------------------------------------------------------
 
 
-@compiled
+@entry
 def fill_greedily(arcs: Arcs, order: Array, supply: Array, demand: Array) -> None:
     """Send as much as possible along each arc in this order; what is sent over makes a forest, and `supply` and
     `demand` keep what is left. Each arc of the forest uses up one of its ends, so a tree has at most one end left."""
@@ -94,7 +90,7 @@ def fill_greedily(arcs: Arcs, order: Array, supply: Array, demand: Array) -> Non
             demand[j] -= amount
 
 
-@compiled
+@entry_with_arrays
 def hang_up(
     arcs: Arcs, tree: Tree, supply: Array, demand: Array, order: Array, dearest: int
 ) -> None:
@@ -134,7 +130,7 @@ def hang_up(
             _hang_component(arcs, tree, v, 0, starts, incident, queue)
 
 
-@compiled
+@outlined()
 def _hang_component(
     arcs: Arcs, tree: Tree, top: int, left: int, starts: Array, incident: Array, queue: Array
 ) -> None:
@@ -158,7 +154,7 @@ def _hang_component(
                 count += 1
 
 
-@compiled
+@inner()
 def _hang_node(arcs: Arcs, tree: Tree, node: int, parent: int, e: int) -> None:
     up = arcs.source[e] == node
     _link(tree, node, parent, e, up)
@@ -166,7 +162,7 @@ def _hang_node(arcs: Arcs, tree: Tree, node: int, parent: int, e: int) -> None:
     tree.potential[node] = tree.potential[parent] + (-arcs.cost[e] if up else arcs.cost[e])
 
 
-@compiled
+@inner()
 def _link(tree: Tree, node: int, parent: int, e: int, up: bool) -> None:
     tree.parent[node] = parent
     tree.arc[node] = e
@@ -179,7 +175,7 @@ def _link(tree: Tree, node: int, parent: int, e: int, up: bool) -> None:
     tree.child[parent] = node
 
 
-@compiled
+@inner()
 def _unlink(tree: Tree, node: int) -> None:
     before = tree.preceding[node]
     after = tree.following[node]
@@ -194,7 +190,7 @@ def _unlink(tree: Tree, node: int) -> None:
 # -- pivots ------------------------------------------------------------------------------------------------------------
 
 
-@compiled
+@entry
 def pivot_until_optimal(arcs: Arcs, tree: Tree, counters: Array, block: int, most: int) -> bool:
     """Let arcs enter until no reduced cost is negative, or so many pivots were made; whether none is negative."""
     for _ in range(most):
@@ -206,7 +202,7 @@ def pivot_until_optimal(arcs: Arcs, tree: Tree, counters: Array, block: int, mos
     return False
 
 
-@compiled
+@inner()
 def _find_entering(arcs: Arcs, tree: Tree, counters: Array, block: int) -> int:
     """The arc with the least reduced cost of the next block that has a negative one."""
     first = tree.parent.size - 1
@@ -232,7 +228,7 @@ def _find_entering(arcs: Arcs, tree: Tree, counters: Array, block: int) -> int:
     return found
 
 
-@compiled
+@inner()
 def _pivot(arcs: Arcs, tree: Tree, entering: int) -> None:
     """Send as much as possible around the cycle that the entering arc closes. Of the arcs that this empties the last
     one on the way around from the top of the cycle leaves: so the tree stays strongly feasible."""
@@ -278,7 +274,7 @@ def _pivot(arcs: Arcs, tree: Tree, entering: int) -> None:
         _shift(tree, target, reduced)
 
 
-@compiled
+@inner()
 def _send(arcs: Arcs, tree: Tree, node: int, top: int, amount: int) -> None:
     """Change the flow on the way up from a node: arcs that point up gain the amount, the others lose it."""
     while node != top:
@@ -286,7 +282,7 @@ def _send(arcs: Arcs, tree: Tree, node: int, top: int, amount: int) -> None:
         node = tree.parent[node]
 
 
-@compiled
+@outlined()
 def _rehang(tree: Tree, node: int, parent: int, e: int, up: bool, last: int) -> None:
     """Cut the arc above `last` and turn round the way from there down to `node`, which gets the new parent."""
     while True:
@@ -303,7 +299,7 @@ def _rehang(tree: Tree, node: int, parent: int, e: int, up: bool, last: int) -> 
         node = old_parent
 
 
-@compiled
+@outlined()
 def _shift(tree: Tree, top: int, amount: int) -> None:
     """Add to the potentials below `top`, and count the depths there again."""
     node = top

@@ -9,6 +9,7 @@ from numba.extending import register_jitable
 from ftheta.certify.ball_parts import FloatBall
 from ftheta.certify.questions import Row, nearest
 from ftheta.lazy import is_sparse, sparse
+from ftheta.loops import part_options
 from ftheta.relu.network import ReluNetwork
 
 Array = np.ndarray
@@ -30,12 +31,12 @@ def compiled(function: Any) -> Any:
 
     What a call from Python needs (to take apart tuples of forty arrays) would be most of the work of compiling it, and
     counting references to arrays most of the rest: no array is made in here."""
-    return register_jitable(error_model="numpy", _nrt=False)(function)
+    return register_jitable(**part_options())(function)
 
 
 def inlined(function: Any) -> Any:
     """A function that becomes part of every compiled function that calls it."""
-    return register_jitable(inline="always", error_model="numpy", _nrt=False)(function)
+    return register_jitable(inline="always", **part_options())(function)
 
 
 @compiled

@@ -8,9 +8,9 @@ fast-math (`bound_lines`, `bound_corner`); the optimiser, which proves nothing, 
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ftheta.certify.loading import load_directly
+from ftheta.loops import entry
 
 U = 2.0**-53
 TINY = 1e-200  # more than all underflows of one bound, while magnitudes stay below HUGE
@@ -18,12 +18,12 @@ HUGE = 1e100
 
 
 def _strict(function: Any) -> Any:
-    return load_directly(njit(cache=True, nogil=True, error_model="numpy")(function))
+    return load_directly(entry(function))
 
 
 def _fast(function: Any) -> Any:
     fast = {"reassoc", "contract", "arcp", "nsz"}
-    return load_directly(njit(cache=True, nogil=True, error_model="numpy", fastmath=fast)(function))
+    return load_directly(entry(function, fastmath=fast))
 
 
 @_strict
