@@ -5,6 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from flint import acb, acb_mat, arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from ftheta.certify.semidefinite import (
     _Problem,
     bound_slope,
     is_certified,
+    scale_chain,
     verify_certificate,
     verify_multipliers,
 )
@@ -74,6 +76,21 @@ def test_what_is_certified_is_positive_in_rationals(seed, widths, share):
         rho = share * float(np.prod([np.linalg.norm(W, 2) for W in weights])) ** 2
         if is_certified(weights, multipliers, rho):
             assert is_positive(assemble(weights, multipliers, rho))
+
+
+@pytest.mark.parametrize("widths", [(2, 3, 1), (3, 4, 3, 2), (4, 8, 8, 3)])
+def test_what_is_certified_has_positive_eigenvalues_in_balls(widths):
+    """The way without any factorisation: just above the least ρ, and just below it, where nothing is certified."""
+    weights, _ = scale_chain(chain(len(widths), *widths))
+    found = bound_slope(weights, steps=40)
+    least = verify_multipliers(weights, found.multipliers) ** 2
+    for share, holds in ((1.001, True), (0.99, False)):
+        M = assemble(weights, found.multipliers, share * least)
+        with ctx.workprec(200):
+            A = acb_mat([[acb(arb(v.numerator) / arb(v.denominator)) for v in row] for row in M])
+            eigenvalues = A.eig(nonstop=True)
+            assert all(value.real > 0 for value in eigenvalues) == holds
+        assert is_certified(weights, found.multipliers, share * least) == holds
 
 
 @pytest.mark.parametrize("seed", range(3))
