@@ -15,6 +15,8 @@ from ftheta.shapes import Float, Int
 
 Array = np.ndarray
 CLASSES = 10  # of the largest other outputs, that are compared with that of the label
+FEW = 8  # rows, which a small network takes as quickly as one: no programs for fewer
+SMALL = 10_000  # parameters of such a network
 SPARSE = 0.03  # of the entries that one step in ℓ1 changes
 
 
@@ -52,10 +54,12 @@ class Classifier:
             )
             return rows @ y, jax.vmap(lambda row: pull(row)[0])(rows)
 
+        parameters = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
+        least = FEW if parameters <= SMALL else 1
         self.outputs = jax.vmap(outputs)
-        self._values = _Batched(self.outputs)
-        self._margin_and_slope = _Batched(jax.vmap(jax.value_and_grad(margin)))
-        self._differences = _Batched(jax.vmap(differences))
+        self._values = _Batched(self.outputs, least)
+        self._margin_and_slope = _Batched(jax.vmap(jax.value_and_grad(margin)), least)
+        self._differences = _Batched(jax.vmap(differences), least)
 
     def values(self, x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n m"]:
         """The outputs, (rows, outputs)."""
@@ -79,13 +83,14 @@ class Classifier:
 class _Batched:
     """A function of rows in float64, compiled for each size of a batch, and once for all networks of one form."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], least: int) -> None:
         self._function = function
+        self._least = least
         self._programs: dict[int, Callable[..., Any]] = {}
 
     def __call__(self, *arrays: Array) -> tuple[Array, ...]:
         rows = len(arrays[0])
-        size = 1 << (rows - 1).bit_length() if rows else 0
+        size = max(self._least, 1 << (rows - 1).bit_length()) if rows else 0
         padded = [np.concatenate([a, np.repeat(a[:1], size - rows, axis=0)]) for a in arrays]
         with jax.enable_x64(True):
             if size not in self._programs:

@@ -3,6 +3,7 @@
 from fractions import Fraction
 from math import inf
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 import ftheta as ft
 from ftheta.certify.distances import distance_between
 from ftheta.certify.margin_descent import METHODS
-from ftheta.certify.margins import project_to_l1
+from ftheta.certify.margins import Classifier, project_to_l1
 from ftheta.logic.errors import SubjectError, UsageError
 from ftheta.networks import Dense, Description, random_mlp
 from ftheta.pieces.normal_forms import network_of
@@ -192,3 +193,19 @@ def test_one_output_has_no_label():
     net = ft.Network.of(lambda x: x.sum(keepdims=True), example=(2,))
     with pytest.raises(SubjectError, match="two outputs"):
         ft.attack(net, [0.0, 0.0])
+
+
+@pytest.mark.parametrize("width, sizes", [(20, {8, 16}), (200, {1, 4, 8, 16})])
+def test_few_rows_of_a_small_network_share_a_program(width, sizes):
+    """A large network is not evaluated at more rows than it must be."""
+    net = ft.Network.described(random_mlp(np.random.default_rng(0), (6, width, width, 3), "relu"))
+    classifier = Classifier(net)
+    x = np.random.default_rng(1).normal(size=(16, 6))
+    label = np.zeros(16, int)
+    with jax.enable_x64(True):
+        values = np.array([net.apply(net.params, row) for row in x])
+    for rows in (1, 3, 8, 16):
+        assert np.allclose(classifier.values(x[:rows]), values[:rows], rtol=1e-12, atol=1e-12)
+        margins, _ = classifier.margin_and_slope(x[:rows], label[:rows])
+        assert np.allclose(margins, (values[:, 0] - values[:, 1:].max(1))[:rows], atol=1e-12)
+    assert set(classifier._values._programs) == sizes
