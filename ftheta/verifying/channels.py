@@ -8,21 +8,20 @@ file, with the numbers that make and multiply them; no other number is touched, 
 the box. What is left are convolutions, which run as fast as their channels are few.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from scipy import sparse
 
 from ftheta.certify.input_regions import Region
-from ftheta.certify.neurons.bounding import bound_neurons
+from ftheta.certify.neurons.bounding import bound_outputs
 from ftheta.logic.enclosure import Enclosure
 from ftheta.logic.errors import SubjectError
 from ftheta.pieces.normal_forms import normal_form
-from ftheta.relu.network import ReluNetwork, Step
+from ftheta.relu.network import ReluNetwork
 from ftheta.shapes import Float, Int
 from ftheta.stability.simplification import Precision, Proof, Simplified, read_box
 from ftheta.stability.simplification import simplify as remove_neurons
@@ -204,19 +203,11 @@ def _bound_above(net: Any, low: np.ndarray, high: np.ndarray) -> Float[np.ndarra
     form = normal_form(net).network
     if form is None or form.rounded or _largest_map(form) > LARGEST:
         return plain
-    return np.fmin(plain, bound_neurons(_with_outputs_bounded(form), low, high)[-1][1])
+    return np.fmin(plain, bound_outputs(form, low, high)[1])
 
 
 def _largest_map(net: ReluNetwork) -> int:
     return max(before * after for before, after in pairwise(net.widths))
-
-
-def _with_outputs_bounded(net: ReluNetwork) -> ReluNetwork:
-    """The same pre-activations, those of the last step among the hidden ones."""
-    size = net.widths[-1]
-    last = replace(net.steps[-1], rectified=np.ones(size, bool))
-    passing = Step(sparse.eye_array(size, format="csr"), np.zeros(size), np.zeros(size, bool))
-    return replace(net, steps=(*net.steps[:-1], last, passing))
 
 
 def _load(program: "Program") -> Any:

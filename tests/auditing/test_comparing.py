@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from ftheta.auditing import comparing, whole
+from ftheta.auditing.facts.difference import _bound_difference
 from ftheta.auditing.part import Part
 from ftheta.logic import Enclosure, Fact
 from ftheta.networks import random_mlp
-from ftheta.subjects import Network
+from ftheta.relu.exact import from_description
+from ftheta.subjects import Dataset, Network
 
 from . import planted
 
@@ -51,3 +53,15 @@ def test_a_comparison_that_was_cut_short_at_once_names_both_networks(monkeypatch
     both = compared(monkeypatch)
     assert (both.before.subject, both.after.subject) == ("a", "b") and both.after.interrupted
     assert [(f.name, f.value) for f in both.difference.facts] == [("not compared", "interrupted")]
+
+
+def test_nowhere_in_the_box_of_the_data_are_two_networks_further_apart_than_is_certified():
+    rng = np.random.default_rng(0)
+    one, two = (from_description(random_mlp(rng, (3, 6, 2), "relu", bias=0.5)) for _ in range(2))
+    rows = Dataset("rows", rng.uniform(-1, 2, (40, 3)))
+    net = replace(Network.described(random_mlp(rng, (3, 6, 2), "relu")), data=rows)
+    (fact,) = _bound_difference(one, two, net)
+    points = rng.uniform(rows.x.min(0), rows.x.max(0), (2000, 3))
+    apart = max(float(np.abs(one(x) - two(x)).max()) for x in points)
+    assert isinstance(fact.value, Enclosure)
+    assert apart <= fact.value.hi <= 10 * apart

@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ftheta.certify.neurons.bounding import bound_outputs
 from ftheta.estimates.paired import mcnemar
 from ftheta.logic import AuditFinding, Basis, Enclosure, Fact, FthetaError, Table
 from ftheta.pieces.domains import Box, Polygon, Segment
 from ftheta.pieces.questions.equality import equal
 from ftheta.pieces.slices import slice_of
+from ftheta.relu.exact import exact
+from ftheta.relu.network import ReluNetwork
 from ftheta.subjects import Network
 from ftheta.subjects.layers import MOST_WEIGHTS
 
@@ -145,6 +148,7 @@ def _decide_equality(before: Network, after: Network, rng: np.random.Generator) 
         one, two = (piecewise_affine(net)[0] for net in (before, after))
         if max(net.parameters for net in (before, after)) > MOST_WEIGHTS:
             return [Fact("equality", "not decided: too many weights for rationals")]
+        bound = _bound_difference(one, two, before)
         domain = _domain(before, rng)
         found = equal(one, two, domain, max_cells=MOST_CELLS)
     except FthetaError as error:
@@ -156,7 +160,7 @@ def _decide_equality(before: Network, after: Network, rng: np.random.Generator) 
     }
     place = where.get(type(domain), "")
     if found.equal is None:
-        return [Fact("equality", f"open: {found.how}", place)]
+        return [Fact("equality", f"open: {found.how}", place), *bound]
     rounded = [form.meaning for form in (one, two) if form.basis is not Basis.EXACT]
     if found.equal:
         place = "on all inputs" if found.how == "equal normal forms" else place
@@ -165,7 +169,7 @@ def _decide_equality(before: Network, after: Network, rng: np.random.Generator) 
             if rounded
             else f"proved: {found.how}"
         )
-        return [Fact("equality", word, place)]
+        return [Fact("equality", word, place), *bound]
     assert found.witness is not None
     gap = no_better(Enclosure.exact(found.witness.gap), Basis.FLOAT if rounded else Basis.EXACT)
     word = (
@@ -176,7 +180,29 @@ def _decide_equality(before: Network, after: Network, rng: np.random.Generator) 
     return [
         Fact("equality", word, place),
         Fact("largest difference, at the witness", Enclosure(gap.lo, np.inf, gap.basis), place),
+        *bound,
     ]
+
+
+def _bound_difference(one: ReluNetwork, two: ReluNetwork, net: Network) -> list[Fact]:
+    """How far the two may be apart anywhere in the box of the data; nothing where constants were rounded."""
+    if any(form.basis is not Basis.EXACT for form in (one, two)):
+        return []
+    low, high = _ends_of_data(net)
+    apart = (exact(one) - exact(two)).in_floats()
+    largest = float(np.maximum(*map(np.abs, bound_outputs(apart, low, high))).max())
+    place = "at every input of the box around the data, by bounds of neurons rounded outward"
+    if net.data is None:
+        place = "at every input between -1 and 1, by bounds of neurons rounded outward"
+    return [Fact("largest difference in the box", Enclosure.between(0.0, largest), place)]
+
+
+def _ends_of_data(net: Network) -> tuple[np.ndarray, np.ndarray]:
+    if net.data is None:
+        size = int(np.prod(net.input_shape))
+        return np.full(size, -1.0), np.full(size, 1.0)
+    rows = net.data.x.reshape(len(net.data), -1).astype(np.float64)
+    return rows.min(0), rows.max(0)
 
 
 def _domain(net: Network, rng: np.random.Generator) -> Box | Polygon | Segment:

@@ -1,12 +1,14 @@
 """Bounds of margins over boxes: with guessed slopes, with optimised ones, and by branch and bound over neurons."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from scipy import sparse
 
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Row
-from ftheta.relu.network import ReluNetwork
+from ftheta.relu.network import ReluNetwork, Step
 from ftheta.shapes import Float
 
 from .domains import Pool
@@ -151,3 +153,13 @@ def bound_neurons(
     except BeyondRange:
         return [(np.full(width, -np.inf), np.full(width, np.inf)) for width in net.widths[1:-1]]
     return better
+
+
+def bound_outputs(
+    net: ReluNetwork, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"]
+) -> tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]]:
+    """Numbers below and above each output over a box, rounded outward: as if it were one hidden step more."""
+    size = net.widths[-1]
+    last = replace(net.steps[-1], rectified=np.ones(size, bool))
+    passing = Step(sparse.eye_array(size, format="csr"), np.zeros(size), np.zeros(size, bool))
+    return bound_neurons(replace(net, steps=(*net.steps[:-1], last, passing)), low, high)[-1]
