@@ -92,7 +92,7 @@ def _solve_in_cvxpy(python: str, weights: list[np.ndarray], solver: str) -> dict
 def compare_whole_networks() -> None:
     """Over all of space, in the 2-norm: both ends, and what peers show."""
     for family, name, budget in GLOBAL:
-        path = _find(family, name)
+        path = find_network(family, name)
         if path is None:
             print(f"{name}: not in {FOLDER / family} (set FTHETA_VNNCOMP)")
             continue
@@ -126,7 +126,7 @@ def eclipse_fast(weights: list[np.ndarray]) -> float:
 
 def compare_boxes() -> None:
     """On the boxes of the properties of mnist_fc at ε = 0.03: the bound over the steepest slope found."""
-    path = _find("mnist_fc", "mnist-net_256x2.onnx")
+    path = find_network("mnist_fc", "mnist-net_256x2.onnx")
     if path is None:
         print(f"local constants: no networks in {FOLDER} (set FTHETA_VNNCOMP)")
         return
@@ -156,7 +156,7 @@ def read_box(path: Path) -> tuple[Any, Any]:
     return low, high
 
 
-def _find(family: str, name: str) -> Path | None:
+def find_network(family: str, name: str) -> Path | None:
     folder = FOLDER / family / "onnx"
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.exists()), None)
 
