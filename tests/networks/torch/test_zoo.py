@@ -21,7 +21,22 @@ TIMM = {
     "regnetx_002": 64,
     "repvgg_a0": 64,
     "dla34": 64,
+    "vgg11": 64,
+    "densenet121": 32,
+    "mobilenetv2_100": 64,
+    "mobilenetv3_small_100": 64,
+    "mnasnet_100": 64,
+    "efficientnet_b0": 64,
+    "ghostnet_100": 64,
+    "hardcorenas_a": 64,
+    "convnext_atto": 64,
+    "poolformer_s12": 64,
+    "mixer_s32_224": 64,
+    "resmlp_12_224": 64,
+    "vit_tiny_patch16_224": 64,
+    "swin_tiny_patch4_window7_224": 56,
 }
+SIZED = ("mixer", "resmlp", "vit", "swin")  # built for one side of the images
 SMALL = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -63,8 +78,13 @@ def assert_agrees(module, x):
 def test_architectures_of_timm_agree_with_torch(name):
     timm = pytest.importorskip("timm", reason="timm is not installed")
     torch.manual_seed(0)
-    module = timm.create_model(name, pretrained=False, num_classes=10).eval().double()
     size = TIMM[name]
+    options = {"img_size": size} if name.startswith(SIZED) else {}
+    module = timm.create_model(name, pretrained=False, num_classes=10, **options).eval().double()
+    with torch.no_grad():
+        for weights in module.parameters():
+            if not weights.any():
+                weights.normal_(std=0.1)  # a head that begins at 0 would agree with anything
     assert_agrees(module, torch.randn(1, 3, size, size, dtype=torch.float64))
 
 
