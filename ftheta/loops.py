@@ -7,13 +7,17 @@ its parts once, and the whole is optimised and made machine code once. Long part
 function that takes a hundred arrays would be most of the work.
 """
 
+from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.entrypoints import init_all
 from numba.core.lowering import Lower
+from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 
 
@@ -57,7 +61,7 @@ def part_options(fastmath: Any = False) -> Any:
 
 def _entry(function: Any, **options: Any) -> Any:
     usual = {"cache": True, "nogil": True, "error_model": "numpy"}
-    return njit(pipeline_class=_EntryCompiler, **usual, **options)(function)
+    return load_directly(njit(pipeline_class=_EntryCompiler, **usual, **options)(function))
 
 
 # -- one program of an entry and its parts ------------------------------------------------------------------
@@ -190,3 +194,49 @@ class _FixedOptions(Flags):
 
 
 _known_options: dict[Flags, Flags] = {}
+
+
+# -- what is kept is loaded without the compiler ------------------------------------------------------------
+
+
+class _Shelf(FunctionCache):
+    """The functions that Numba has kept, without the refresh of its registries.
+
+    Before Numba loads a function, it imports all that compiling could need, SciPy's linear algebra among it, a third of
+    a second, and looks for its extensions in the metadata of every package that is installed. What is kept needs the
+    run-time system alone. Where nothing is kept yet, Numba compiles as always.
+
+    What is kept holds for the sources of the whole folder: Numba itself looks at the file of the function alone, not at
+    those of the functions that it calls.
+    """
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        folder = Path(py_func.__code__.co_filename).parent
+        sources = [(path.name, path.stat()) for path in sorted(folder.glob("[!_]*.py"))]
+        stamps = tuple((name, stat.st_mtime, stat.st_size) for name, stat in sources)
+        if hasattr(self._cache_file, "_source_stamp"):
+            self._cache_file._source_stamp = (self._cache_file._source_stamp, stamps)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        found = None
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(sig, target_context)
+        if found is None:  # it will be compiled
+            init_all()
+        return found
+
+
+def _wait() -> None:
+    """Extensions of Numba are looked for when something is compiled: see `_Shelf`."""
+
+
+def load_directly(function: Any) -> Any:
+    """Let a function compiled with `cache=True` be loaded so."""
+    if hasattr(FunctionCache, "_load_overload") and isinstance(
+        getattr(function, "_cache", None), FunctionCache
+    ):
+        function._cache = _Shelf(function.py_func)
+        function._compilation_chain_init_hook = _wait
+    return function

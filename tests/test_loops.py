@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba.core import config
+from numba.core.base import BaseContext
 from numba.core.codegen import JITCodeLibrary
 
 from ftheta.loops import entry, inner, outlined
@@ -60,3 +61,16 @@ def test_a_long_part_is_in_the_program_once_and_short_ones_are_in_it_where_they_
     defined = [line for line in program.splitlines() if line.startswith("define")]
     assert sum("add_powers" in line for line in defined) == 1
     assert not any("square" in line or "cube" in line for line in defined)
+
+
+def test_what_is_kept_is_loaded_without_the_compiler(kernel, monkeypatch):
+    values = np.array([1.0, -2.0, 0.5])
+    told = kernel(values)
+
+    def refresh(_: Any) -> None:
+        pytest.fail("all that compiling could need is imported")
+
+    monkeypatch.setattr(BaseContext, "refresh", refresh)
+    again = entry(add_twice)
+    assert again(values) == told
+    assert again.stats.cache_hits == {again.signatures[0]: 1}

@@ -1,19 +1,12 @@
-"""Compiled functions that are loaded from disk without Numba's compiler.
-
-Before Numba loads a function that it has kept, it imports all that compiling could need, SciPy's linear algebra among
-it, a third of a second, and looks for its extensions in the metadata of every package that is installed. What is kept
-needs the run-time system alone. Where nothing is kept yet, Numba compiles as always, and says so.
-"""
+"""Kernels of verification: while one is compiled no budget is spent, and it is said."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
 from numba.core import event
-from numba.core.caching import FunctionCache
-from numba.core.entrypoints import init_all
-from numba.core.runtime.nrt import rtsys
 
+from ftheta.loops import entry
 from ftheta.processes.compilation import restart_clock, stop_clock
 
 
@@ -30,29 +23,9 @@ class _StopsClock(event.Listener):
 event.register("numba:compile", _StopsClock())
 
 
-class _Shelf(FunctionCache):
-    """The functions that Numba has kept, without the refresh of its registries.
-
-    What is kept holds for the sources of the whole folder: Numba itself looks at the file of the function alone, not at
-    those of the functions that it calls.
-    """
-
-    def __init__(self, py_func: Any) -> None:
-        super().__init__(py_func)
-        folder = Path(py_func.__code__.co_filename).parent
-        sources = [(path.name, path.stat()) for path in sorted(folder.glob("[!_]*.py"))]
-        stamps = tuple((name, stat.st_mtime, stat.st_size) for name, stat in sources)
-        if hasattr(self._cache_file, "_source_stamp"):
-            self._cache_file._source_stamp = (self._cache_file._source_stamp, stamps)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)
-        found = None
-        with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)
-        if found is None:  # it will be compiled
-            init_all()
-        return found
+def kernel(function: Any, fastmath: Any = False) -> Any:
+    """An entry of compiled code, during whose compilation no budget is spent."""
+    return entry(function, fastmath)
 
 
 def is_at_hand(function: Any) -> bool:
@@ -70,17 +43,3 @@ def say_that_it_compiles(what: str) -> None:
             f"compiling {what}, once after an installation: this may take twenty seconds …",
             file=sys.stderr,
         )
-
-
-def _wait() -> None:
-    """Extensions of Numba are looked for when something is compiled: see `_Shelf`."""
-
-
-def load_directly(function: Any) -> Any:
-    """Let a function compiled with `cache=True` be loaded so."""
-    if hasattr(FunctionCache, "_load_overload") and isinstance(
-        getattr(function, "_cache", None), FunctionCache
-    ):
-        function._cache = _Shelf(function.py_func)
-        function._compilation_chain_init_hook = _wait
-    return function

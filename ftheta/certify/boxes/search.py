@@ -8,8 +8,7 @@ Where there are many inputs, to halve one gains little. Signs are fixed then, ho
 looked at again with the bounds of its rows as cuts: they bound the neurons where a counter-example can be.
 """
 
-from ftheta.certify.loading import load_directly
-from ftheta.loops import entry
+from ftheta.certify.loading import kernel
 
 from .arrays import HUGE, compiled, copy
 from .ball_kernels import bring_inside, gain_of_form, place_in_ball
@@ -43,8 +42,7 @@ FAVOUR_WITH_MANY = 4.0  # how much the error of one neuron counts there
 LOOKS_WITH_MANY = 4
 
 
-@load_directly
-@entry
+@kernel
 def search_boxes(
     net,
     rows,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ftheta.certify.loading import load_directly
+from ftheta.loops import load_directly
 
 from .kernels import TINY
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ftheta.certify.loading import load_directly
-from ftheta.loops import entry
+from ftheta.certify.loading import kernel
 
 U = 2.0**-53
 TINY = 1e-200  # more than all underflows of one bound, while magnitudes stay below HUGE
@@ -18,12 +17,12 @@ HUGE = 1e100
 
 
 def _strict(function: Any) -> Any:
-    return load_directly(entry(function))
+    return kernel(function)
 
 
 def _fast(function: Any) -> Any:
     fast = {"reassoc", "contract", "arcp", "nsz"}
-    return load_directly(entry(function, fastmath=fast))
+    return kernel(function, fastmath=fast)
 
 
 @_strict
