@@ -1,5 +1,6 @@
 """A margin and a Lipschitz constant give a radius within which a label holds."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import Annotated
 
@@ -15,12 +16,14 @@ from ftheta.logic import (
     Axis,
     Bars,
     Basis,
+    Curves,
     Enclosure,
     Evidence,
     Examples,
     Finding,
     FthetaError,
     Knob,
+    Series,
     Table,
     hypothesis,
     theorem,
@@ -121,7 +124,7 @@ def lipschitz_margin(
         if np.isfinite(met[name]).any():
             claims.append(_compare(name, certified[name], met[name]))
     if not certified:
-        return Evidence((), summary="no Lipschitz constant is known")
+        return Evidence((), (_draw_margins(margins),), summary="no Lipschitz constant is known")
     first = next(iter(certified))
     nearest = float(np.median(met[first]))
     return Evidence(
@@ -203,6 +206,12 @@ def _examples() -> Examples:
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------
+
+
+def _draw_margins(margins: Sequence[Enclosure]) -> Curves:
+    values = [margin.middle for margin in margins]
+    series = Series("margin", range(1, len(values) + 1), values, "measured", "points")
+    return Curves("margin of the label", Axis("input"), Axis("margin"), (series,))
 
 
 def _draw_radii(certified: dict[str, np.ndarray], met: dict[str, np.ndarray]) -> Bars:
