@@ -230,6 +230,13 @@ RULES = (
         theorem="far-rows",
     ),
     Rule(
+        "outside-hull", "data",
+        "share of rows outside the hull of training − share of its own rows outside that of the others, if p < 0.001",
+        "between rows of training a network interpolates; many rows of any law are outside in many columns, so that "
+        "rows of training are the measure", "balestriero2021", note=0.0,
+        remedy="look at the rows listed; collect rows of training around them", theorem="hull-rows",
+    ),
+    Rule(
         "imbalance", "data", "rows of the largest class ÷ rows of the smallest",
         "accuracy is then mostly that of the large class", "he2009", warning=20.0, note=5.0,
         remedy="report the error per class; weigh or resample the small class", theorem="columns",

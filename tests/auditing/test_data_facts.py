@@ -148,3 +148,39 @@ def test_without_rows_of_training_it_is_said_how_to_give_them(rows):
     for id in ("shared-rows", "two-samples", "train-test-gap"):
         found = perform(TASKS[id], [NET.with_data(Dataset("d", rows, np.arange(60) % 3))], 0)
         assert isinstance(found, Skipped) and "--train" in found.remedy
+
+
+def test_rows_outside_the_hull_of_training_are_counted_by_certificates():
+    """In the square of training a diamond: its corners are out of the hull, though no column is out of range."""
+    rng = np.random.default_rng(4)
+    inside = rng.uniform(-1, 1, size=(300, 2))
+    diamond = np.concatenate(
+        [inside[np.abs(inside).sum(1) < 1], [[1, 0], [-1, 0], [0, 1], [0, -1]]]
+    )
+    train = Dataset("train", np.column_stack([diamond, np.ones((len(diamond), 2))]))
+    corners = np.sign(rng.normal(size=(15, 2))) * rng.uniform(0.8, 0.95, size=(15, 2))
+    both = np.concatenate([corners, 0.4 * inside[:15]])
+    x = np.column_stack([both, np.ones((30, 2))])
+    found = part("hull-rows", NET.with_data(Dataset("d", x)).with_train_data(train))
+    assert value(found, "outside_hull") == 15 and severities(found) == {"outside-hull": "note"}
+    assert {row[0] for row in found.tables[0].rows} <= set(range(15))
+    scale = diamond.std(0)
+    reach = {k: (np.abs(both[k]).sum() - 1) / np.linalg.norm(scale) for k in range(15)}
+    assert all(0.5 * reach[k] < far <= reach[k] * (1 + 1e-9) for k, far in found.tables[0].rows)
+
+
+def test_rows_of_the_law_of_training_are_not_called_outside():
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        train = Dataset("train", rng.normal(size=(120, 4)))
+        net = NET.with_data(Dataset("d", rng.normal(size=(50, 4)))).with_train_data(train)
+        found = part("hull-rows", net)
+        assert 0 < value(found, "outside_hull") < 40 and not found.findings
+
+
+def test_no_row_is_tried_where_nearly_all_are_outside(rows):
+    few = NET.with_data(Dataset("d", rows)).with_train_data(Dataset("train", rows[:4]))
+    (fact,) = part("hull-rows", few).facts
+    assert fact.value.startswith("not tried") and "cannot surround" in fact.value
+    enough = part("hull-rows", few.with_train_data(Dataset("train", rows[:6])))
+    assert value(enough, "outside_hull") > 0

@@ -17,12 +17,12 @@ from ftheta.graph.certain import is_differentiable_at
 from ftheta.graph.jaxprs import trace
 from ftheta.logic import Result, SubjectError, Verdict
 from ftheta.networks import Dense, Description
+from ftheta.risks.hull import membership
 from ftheta.running import run
 from ftheta.subjects import Dataset, Family, Network, Target
 from ftheta.theorems.architectures.autoencoder_svd_rom import second_minimiser
 from ftheta.theorems.architectures.perceptron_xor.perceptron import perceptron
 from ftheta.theorems.depth.neural_ode_limit import stated
-from ftheta.theorems.generalisation.extrapolation_ood.hull import membership
 from ftheta.theorems.generalisation.extrapolation_ood.limits import find_limit
 from ftheta.theorems.generalisation.extrapolation_ood.rays import choose_rays
 from ftheta.theorems.generative.normalising_flows.inverses import Map

@@ -35,6 +35,7 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("signals", "capacity", "active-units"),
     *_in("data_quality", "data", "two-samples"),
     *_in("far_rows", "data", "far-rows"),
+    *_in("hull_rows", "data", "hull-rows"),
     *_in("robust_rows", "robustness", "certified-rows"),
     *_in("signals", "training", "gradients-by-layer"),
     *_in("symmetries", "symmetry", "shifts", "turns"),

@@ -17,9 +17,9 @@ from ftheta.relu.exact import exact, from_description
 from ftheta.relu.line.pieces import along
 from ftheta.relu.line.points import line_network, through_points
 from ftheta.relu.network import ExactNetwork
+from ftheta.risks.hull import membership
 from ftheta.running import run
 from ftheta.theorems.generalisation.extrapolation_ood import extrapolation_ood
-from ftheta.theorems.generalisation.extrapolation_ood.hull import membership
 from ftheta.theorems.generalisation.extrapolation_ood.importance import (
     GaussianShift,
     effective_rows,

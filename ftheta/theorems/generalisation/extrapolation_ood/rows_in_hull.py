@@ -3,8 +3,8 @@
 import numpy as np
 
 from ftheta.logic import AtMost, Claim, Enclosure, Identity, Table
+from ftheta.risks.hull import membership
 
-from .hull import membership
 from .parts import Numbers, Part
 
 HULL_ENTRIES = 400_000

@@ -13,7 +13,8 @@ import numpy as np
 from flint import fmpq, fmpq_mat  # type: ignore[import-untyped]
 from scipy.optimize import linprog
 
-from ftheta.logic import UsageError, nearest_float
+from ftheta.logic.enclosure import nearest_float
+from ftheta.logic.errors import UsageError
 from ftheta.relu.matrices import fraction, rational
 
 MOST_ENTRIES = 20_000_000
