@@ -14,6 +14,7 @@ _AMERICAN = (
     (re.compile(r"\b(cent|met)re"), r"\1er"),
     (re.compile(r"ll(?=ing\b|ed\b)"), "l"),
 )
+_START = r"(?<![\w\\])"  # of a word; `\hat` in a formula is none
 
 
 @cache
@@ -32,10 +33,40 @@ def search_text(entry: Mapping[str, Any]) -> str:
     return f"{text} {_americanise(text)}"
 
 
+def find(entries: Iterable[Mapping[str, Any]], words: Iterable[str]) -> list[Mapping[str, Any]]:
+    """The entries that match all words: those with whole words, then beginnings of words, then what is inside words.
+
+    Among equals those come first whose id or title is nearer."""
+    parts = _parts(words)
+
+    def distance(entry: Mapping[str, Any]) -> tuple[int, int]:
+        name = _without_hyphens(f"{entry['id']} {entry['title']}".lower())
+        return _distance(search_text(entry), parts), _distance(name, parts)
+
+    return sorted((entry for entry in entries if matches(entry, parts)), key=distance)
+
+
 def matches(entry: Mapping[str, Any], words: Iterable[str]) -> bool:
     """Whether every one of the words, or of their parts between hyphens and spaces, is found."""
     text = search_text(entry)
-    return all(part in text for word in words for part in _without_hyphens(word.lower()).split())
+    return all(part in text for part in _parts(words))
+
+
+def _parts(words: Iterable[str]) -> list[str]:
+    return [part for word in words for part in _without_hyphens(word.lower()).split()]
+
+
+def _distance(text: str, parts: Iterable[str]) -> int:
+    """For each part 0 if it is a word of the text, 1 if a word begins with it, 2 if not; summed."""
+    return sum(2 - _begins_word(text, part) - _is_word(text, part) for part in parts)
+
+
+def _begins_word(text: str, part: str) -> bool:
+    return re.search(_START + re.escape(part), text) is not None
+
+
+def _is_word(text: str, part: str) -> bool:
+    return re.search(_START + re.escape(part) + r"(?!\w)", text) is not None
 
 
 def _without_hyphens(text: str) -> str:

@@ -30,9 +30,9 @@ def list_(*words: str, chapter: str | None = None, json: Json = False) -> int:
         )
     entries = [e for e in index().values() if chapter in (None, e["chapter"])]
     if words:
-        from ftheta.catalogue.searching import matches
+        from ftheta.catalogue.searching import find
 
-        entries = [e for e in entries if matches(e, words)]
+        entries = find(entries, words)
     if json:
         print_json([{k: e[k] for k in _LISTED} for e in entries])
         return 0

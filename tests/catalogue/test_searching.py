@@ -3,7 +3,7 @@
 import pytest
 
 from ftheta.catalogue import index
-from ftheta.catalogue.searching import matches, synonyms
+from ftheta.catalogue.searching import find, matches, synonyms
 
 
 def found(words: str) -> set[str]:
@@ -48,6 +48,22 @@ def test_what_people_type_finds_what_they_mean(typed, meant):
 )
 def test_both_spellings_find_the_same(british, american):
     assert found(british) == found(american) != set()
+
+
+def test_whole_words_come_first_then_beginnings_then_what_is_inside_words():
+    def entry(id: str) -> dict:
+        rest = dict.fromkeys(("title", "chapter_title", "gist", "statement"), "")
+        return {**rest, "id": id, "takes": []}
+
+    inside, formula, beginning, whole = map(entry, ("what", "\\hat", "hats", "a-hat"))
+    assert find([inside, formula, beginning, whole], ["Hat"]) == [whole, beginning, inside, formula]
+    assert find([inside, whole], ["hat", "what"]) == [inside]
+
+
+def test_the_hat_function_comes_before_all_that_says_what():
+    listed = [entry["id"] for entry in find(index().values(), ["hat"])]
+    assert listed[0] == "hat-function"
+    assert set(listed) == found("hat"), "none is lost by the order"
 
 
 def test_every_word_has_to_be_found():
