@@ -48,6 +48,7 @@ class Options(TypedDict, total=False):
     labels: str | None
     until: str | None
     role: str
+    trusted: bool
     lr: float | None
     train: Any
     workers: int | None
@@ -75,6 +76,7 @@ def compare(
         options.get("until"),
         options.get("train"),
         options.get("role", ""),
+        options.get("trusted", False),
     )
     recipes = tuple(Recipe(given, *shared) for given in (against, model))
     _ensure_comparable([recipe.network for recipe in recipes])

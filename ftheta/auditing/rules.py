@@ -82,6 +82,11 @@ RULES = (
         remedy="find the operation that overflows; scale the inputs as in training",
     ),
     Rule(
+        "agreement", "what", "difference to its framework beyond rounding, ÷ largest output; 1 if a prediction differs",
+        "what is said here is about another function", "ours", problem=1e-3, warning=0.0, praises=True,
+        remedy="please report it, with the file; until then believe the framework", theorem="agreement",
+    ),
+    Rule(
         "training-mode", "what", "layers in training mode that compute something else than in evaluation mode",
         "dropout makes predictions random, batch statistics make them depend on the other rows", "srivastava2014",
         problem=0.0, remedy="call `module.eval()` before the network is used or saved", theorem="evaluation-mode",

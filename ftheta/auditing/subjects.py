@@ -14,13 +14,14 @@ from ftheta.logic import SubjectError, UnknownSubjectError
 from ftheta.subjects import Dataset, Network
 from ftheta.subjects.dataset import LabelsError
 
+from .origins import Origin
 from .part import NETWORK
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What a network is made from: words, or a subject itself; `labels` and `until` as for `ftheta.load`; `train` are
-    the rows it was trained on; `role` as for `ftheta.Network`.
+    the rows it was trained on; `role` as for `ftheta.Network`; a `trusted` file may be run by the runtime of its kind.
 
     `network` is made once in a process; to another process the recipe goes without it.
     """
@@ -31,6 +32,7 @@ class Recipe:
     until: str | None = None
     train: Any = None
     role: str = ""
+    trusted: bool = False
 
     @property
     def in_words(self) -> bool:
@@ -38,13 +40,16 @@ class Recipe:
         return all(isinstance(part, (str, Path)) for part in given)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Recipe, (self.model, self.data, self.labels, self.until, self.train, self.role)
+        shared = (self.data, self.labels, self.until, self.train, self.role, self.trusted)
+        return Recipe, (self.model, *shared)
 
     @cached_property
     def network(self) -> Network:
         """The network with its data. Data that cannot be used are left out, labels alone where the rows can be, and the
         network says why; words that name nothing are an error."""
         network = self._read_network()
+        if self.until is None and not isinstance(self.model, Network):
+            network = replace(network, origin=Origin(self.model, self.trusted))
         if self.role:
             network = network.with_role(self.role)
         network = _add_data(

@@ -53,6 +53,7 @@ def audit(
     until: str | None = None,
     train: Any = None,
     role: str = "",
+    trusted: bool = False,
     lr: float | None = None,
     workers: int | None = None,
     progress: Callable[[AuditProgress], None] = lambda progress: None,
@@ -79,6 +80,8 @@ def audit(
         The data that it was trained on: for rows in both, a shift between both, and the gap of the accuracies.
     role
         What the network is in a generative model: generator, critic, decoder, score or velocity.
+    trusted
+        Whether onnxruntime, where it is installed, may run the file, to be held against what is read off it here.
     lr
         The learning rate it is trained with, to be held against the largest stable step.
     workers
@@ -97,7 +100,11 @@ def audit(
     limit = seconds_of(budget)
     tasks = plan_tasks(only, skip)
     ensure_seed(seed)
-    recipe = model if isinstance(model, Recipe) else Recipe(model, data, labels, until, train, role)
+    recipe = (
+        model
+        if isinstance(model, Recipe)
+        else Recipe(model, data, labels, until, train, role, trusted)
+    )
     ensure_learning_rate(lr)
     run = Run(tasks, seed, limit, begun, progress, on_finding, on_section, lr=lr)
     (portrait,) = run.go((recipe,), workers)

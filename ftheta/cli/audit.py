@@ -30,6 +30,7 @@ def audit(
     skip: list[str] | None = None,
     until: str | None = None,
     role: str = "",
+    trusted: Annotated[bool, Flag] = False,
     lr: float | None = None,
     seed: int = 0,
     require: list[str] | None = None,
@@ -65,6 +66,8 @@ def audit(
         End the network at this node or tensor of its file.
     role
         What the network is in a generative model: generator, critic, decoder, score or velocity.
+    trusted
+        Have onnxruntime, where it is installed, run the .onnx file too, and hold both against one another.
     lr
         The learning rate it is trained with, to be held against the largest stable step.
     seed
@@ -89,6 +92,7 @@ def audit(
         "seed": seed,
     }
     chosen |= {"labels": labels, "until": until, "train": train, "role": role, "lr": lr}
+    chosen["trusted"] = trusted
     document, audits = _document(subject, against, data, chosen, thresholds)
     try:
         written = [path for place in places for path in save_audit(document, place)]

@@ -136,3 +136,31 @@ def _steps(scaler: Any, width: int) -> list[tuple[Operation, np.ndarray]]:
 def _numbers(found: Any, width: int) -> np.ndarray:
     """One number for each feature."""
     return np.broadcast_to(np.asarray(found, np.float64), (width,))
+
+
+def predict_rows(model: Any, rows: np.ndarray) -> np.ndarray:
+    """What scikit-learn itself predicts: numbers of a regressor, probabilities of a classifier; of two classes that of
+    the second."""
+    if not hasattr(model, "predict_proba"):
+        return np.asarray(model.predict(rows)).reshape(len(rows), -1)
+    chances = np.asarray(model.predict_proba(rows))
+    return chances[:, 1:] if len(model.classes_) == 2 and chances.shape[1] == 2 else chances
+
+
+def as_probabilities(model: Any, outputs: np.ndarray) -> np.ndarray:
+    """The same of the outputs that `read_scikit` gives."""
+    if not hasattr(model, "predict_proba"):
+        return outputs
+    if outputs.shape[1] == 1 or _last_activation(model) == "logistic":
+        return 1 / (1 + np.exp(-outputs))
+    powers = np.exp(outputs - outputs.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def _last_activation(model: Any) -> str:
+    model = getattr(model, "best_estimator_", model)
+    return (
+        _last_activation(model.steps[-1][1])
+        if _kind(model) == "Pipeline"
+        else model.out_activation_
+    )

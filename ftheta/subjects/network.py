@@ -35,6 +35,7 @@ class Network:
     Several inputs are one vector here: `parts` are their names and shapes, in its order, and an `.npz` file or a
     dictionary with an array of each name is its data. `data_errors` say which data could not become its own, and why.
     `casts` are the nodes of an imported program after which it computes in another type; `apply` is the real function.
+    `origin` is what an audit has read it from, words or a module, where that may be run beside it.
 
     `role` says what the network is in a generative model, one of `ROLES`. The rows that such a model is to imitate are
     no inputs of a generator, decoder, score or velocity: they are kept as `law`, and `data` stays empty.
@@ -54,6 +55,7 @@ class Network:
     parts: tuple[tuple[str, tuple[int, ...]], ...] = ()
     data_errors: tuple[tuple[str, SubjectError], ...] = ()
     casts: tuple[str, ...] = ()
+    origin: Any = None
 
     def __post_init__(self) -> None:
         if self.role and self.role not in ROLES:

@@ -32,6 +32,7 @@ FACTS = (  # the quick and the wanted ones first, so that a large network gets t
     *_in("counting", "what", "counts"),
     *_in("modes", "what", "evaluation-mode"),
     *_in("precision", "what", "precision"),
+    *_in("agreement", "what", "agreement"),
     *_in("signals", "capacity", "active-units"),
     *_in("data_quality", "data", "two-samples"),
     *_in("far_rows", "data", "far-rows"),

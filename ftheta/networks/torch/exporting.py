@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +140,23 @@ def _export_error(what: str, where: str, error: Exception, remedy: str) -> Subje
     return SubjectError(
         what, where=where, got=f"{type(error).__name__}: {first[:300]}", remedy=remedy
     )
+
+
+def run_rows(found: Any, rows: np.ndarray) -> list[Any]:
+    """What torch itself makes of each row, as pairs of the row in the type of the module and its output."""
+    import torch
+
+    exported = hasattr(found, "run_decompositions")
+    module: Any = found.module() if exported else found
+    example = rows[0] if exported else rows[:1]
+    mode = nullcontext() if exported else _evaluating(module)
+    with mode, torch.no_grad():
+        first, _ = _fitting(module, example, type(found).__name__)
+        fed = [torch.as_tensor(row).to(first.dtype).reshape(first.shape) for row in rows]
+        pairs = [(x, _output(module, x.to(first.device))) for x in fed]
+    if not all(isinstance(y, torch.Tensor) for _, y in pairs):
+        raise SubjectError("The module does not return one tensor.")
+    return [(x.cpu().numpy(), y.cpu().numpy()) for x, y in pairs]
 
 
 # ---- the example -----------------------------------------------------------------------------------------------------
