@@ -26,7 +26,7 @@ from ftheta.graph.errors import (
 )
 from ftheta.graph.expressions import Expression
 from ftheta.graph.gradient_check import GradientCheck, check_gradient
-from ftheta.graph.gradient_costs import gradient_cost, gradient_memory
+from ftheta.graph.gradient_costs import function_memory, gradient_cost, gradient_memory
 from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.graph.interpret import (
     Domain,
@@ -69,6 +69,7 @@ __all__ = [
     "every",
     "forward",
     "forward_gradient",
+    "function_memory",
     "gradient_cost",
     "gradient_memory",
     "intervals",

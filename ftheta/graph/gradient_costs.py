@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ftheta.graph.domains.cost import Cost, cost
+from ftheta.graph.domains.cost import Cost, cost, forward_cost
 from ftheta.graph.domains.operations import FREE
-from ftheta.graph.graph import Graph, Slot
+from ftheta.graph.graph import Graph, Node, Slot
 from ftheta.shapes import Int
 
 
@@ -77,8 +77,24 @@ def gradient_memory(graph: Graph, segments: int | None = None) -> GradientMemory
     )
 
 
+def function_memory(graph: Graph) -> int:
+    """Largest number of bytes alive at once in a forward pass, beside inputs and constants, as in `GradientMemory`.
+
+    What the body of a node holds is counted with it, of a loop that of one step.
+    """
+    life = _Life(graph, {node.id for node in graph.nodes if forward_cost(node) == FREE})
+    inside = [_beside_outputs(node) for node in graph.nodes]
+    return int((life.alive() + np.array(inside, int)).max(initial=0))
+
+
+def _beside_outputs(node: Node) -> int:
+    """Bytes that the bodies of a node hold beyond its outputs."""
+    held = max(map(function_memory, node.graphs), default=0)
+    return max(0, held - sum(slot.size * np.dtype(slot.dtype).itemsize for slot in node.outputs))
+
+
 class _Life:
-    """When each computed slot is made and last read, as positions of nodes."""
+    """When each computed slot is made and last read, itself or as a view, as positions of nodes."""
 
     def __init__(self, graph: Graph, views: set[int]):
         self.count = len(graph.nodes)
@@ -91,6 +107,10 @@ class _Life:
             if slot.id in made
         )
         last.update((slot.id, self.count) for slot in graph.outputs if slot.id in made)
+        for node in reversed(graph.nodes):
+            if node.id in views:
+                read = max((last[slot.id] for slot in node.outputs), default=0)
+                last.update((x.id, max(last[x.id], read)) for x in node.inputs if x.id in made)
         self.made, self.last = (np.array([d[i] for i in made], int) for d in (made, last))
         kept = [0 if graph.producers[i].id in views else graph.slots[i].size for i in made]
         self.bytes = np.array(

@@ -1,6 +1,7 @@
 """Numbers of an audit beside the same numbers found another way."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from ftheta.auditing.facts import baselines as classifier_baselines
 from ftheta.auditing.part import Part
 from ftheta.auditing.performing import perform
 from ftheta.auditing.plan import plan_tasks
+from ftheta.auditing.subjects import Recipe
 from ftheta.logic import Basis, Heatmap, Regions, Skipped
 from ftheta.logic.severity import Severity
 from ftheta.networks import Dense, Description, random_mlp
@@ -67,6 +69,20 @@ def test_counts_are_those_of_the_arrays(digits):
     assert value(found, "non-zero parameters").lo == sum(np.count_nonzero(a) for a in arrays)
     assert value(found, "multiplications, one input").lo == sum(
         a.size for a in arrays if a.ndim == 2
+    )
+    widths = [a.size for a in arrays if a.ndim == 1]
+    pairs = [a + b for a, b in pairwise(widths)]
+    # a layer before and after its bias or its activation, or two layers
+    held = 8 * max(*(2 * width for width in widths), *pairs)
+    assert value(found, "memory of activations, one input, bytes").lo == held
+    assert value(found, "parameters in float32, bytes").lo == 4 * sum(a.size for a in arrays)
+
+
+def test_the_size_of_a_file_with_weights_is_told(tmp_path):
+    path = tmp_path / "net.npz"
+    np.savez(path, W0=np.ones((2, 3), np.float32), b0=np.zeros(2, np.float32))
+    assert value(part("counts", Recipe(path).network), "size of the file, bytes").lo == len(
+        path.read_bytes()
     )
 
 

@@ -13,7 +13,7 @@ from ftheta.graph import Cost, cost, trace
 from ftheta.graph.domains.cost import RULES as FORWARD_RULES
 from ftheta.graph.domains.reverse_cost import RULES as REVERSE_RULES
 from ftheta.graph.domains.tangent_cost import RULES as TANGENT_RULES
-from ftheta.graph.gradient_costs import gradient_cost, gradient_memory
+from ftheta.graph.gradient_costs import function_memory, gradient_cost, gradient_memory
 
 from ..thoroughness import max_examples
 from .test_graph_cost import straight_line_program
@@ -158,3 +158,20 @@ def test_counted_memory_agrees_with_what_xla_allots_with_and_without_checkpoints
     found = gradient_memory(trace(plain, x))
     assert found.reverse == pytest.approx(allotted[0], rel=0.02)
     assert found.checkpointed == pytest.approx(allotted[1], rel=0.25)
+
+
+def test_a_view_keeps_what_it_shows_alive_and_a_body_counts_with_its_node():
+    """2x is held while the sine of its reshaped view is made, and read again by nobody; a body of three holds more."""
+    seen = trace(lambda x: jnp.sin(jnp.reshape(2 * x, (2, 3))), np.ones(6))
+    assert function_memory(seen) == 2 * 6 * 8
+
+    def body(x):
+        a, b = jnp.sin(x), jnp.cos(x)
+        return a * b
+
+    flat = trace(body, np.ones(6))
+    called = jax.custom_jvp(body)
+    called.defjvp(lambda at, along: (body(*at), along[0]))
+    inside = trace(called, np.ones(6))
+    assert any(node.graphs for node in inside.nodes)
+    assert function_memory(flat) == function_memory(inside) == 3 * 6 * 8

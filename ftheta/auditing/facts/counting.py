@@ -1,9 +1,11 @@
 """How large a network is."""
 
+from pathlib import Path
+
 import jax
 import numpy as np
 
-from ftheta.graph import GraphError, cost, trace
+from ftheta.graph import Graph, GraphError, cost, function_memory, trace
 from ftheta.logic import Enclosure, Fact, Table
 from ftheta.networks import Description, count
 from ftheta.subjects import Network
@@ -11,6 +13,8 @@ from ftheta.subjects import Network
 from ..part import Part
 
 MOST_ROWS = 60
+LOOPS = ("scan", "while", "cond")
+WITH_WEIGHTS = (".onnx", ".gz", ".pt2", ".npz", ".safetensors")  # files that hold the parameters
 
 
 def counts(net: Network, rng: np.random.Generator) -> Part:
@@ -22,6 +26,7 @@ def counts(net: Network, rng: np.random.Generator) -> Part:
         Fact("non-zero parameters", Enclosure.exact(nonzero)),
         *_layer_facts(net),
         *_operations(net),
+        *_sizes(net),
     ]
     layers = net.behind_scaling().description
     return Part(tuple(facts), (_arrays(leaves) if layers is None else _layers(layers),))
@@ -46,9 +51,30 @@ def _operations(net: Network) -> list[Fact]:
         Fact("multiplications, one input", Enclosure.exact(spent.forward_total.multiplications)),
         Fact("operations, one input", Enclosure.exact(spent.forward_total.flops), key="operations"),
     ]
+    facts.append(_memory(graph))
     if np.isfinite(spent.ratio):
         facts.append(Fact("cost of gradient ÷ cost of forward pass", Enclosure.equal(spent.ratio)))
     return facts
+
+
+def _memory(graph: Graph) -> Fact:
+    """Of the activations alone. What is moved is a view of others; between two steps a loop may hold more."""
+    held = function_memory(graph)
+    loops = any(node.primitive in LOOPS for node in graph.nodes)
+    value = Enclosure.at_least(held) if loops else Enclosure.exact(held)
+    told = "most values held at once, in float64; half of it in float32"
+    return Fact("memory of activations, one input, bytes", value, told, "memory")
+
+
+def _sizes(net: Network) -> list[Fact]:
+    """Of the parameters in the usual precision, and of the file that they are in, where they were read from one."""
+    narrow = Fact("parameters in float32, bytes", Enclosure.exact(4 * net.parameters))
+    words = net.origin.model if net.origin is not None else None
+    path = Path(words) if isinstance(words, (str, Path)) else None
+    if path is None or path.suffix.lower() not in WITH_WEIGHTS or not path.is_file():
+        return [narrow]
+    on_disk = Enclosure.exact(path.stat().st_size)
+    return [narrow, Fact("size of the file, bytes", on_disk, path.name, "file_size")]
 
 
 def _layers(description: Description) -> Table:
