@@ -4,7 +4,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from scipy import sparse
 
 from ftheta.certify.goals import set_goal
 from ftheta.certify.questions import Box, Case, Row
@@ -159,6 +158,8 @@ def bound_outputs(
     net: ReluNetwork, low: Float[np.ndarray, "d"], high: Float[np.ndarray, "d"]
 ) -> tuple[Float[np.ndarray, "_n"], Float[np.ndarray, "_n"]]:
     """Numbers below and above each output over a box, rounded outward: as if it were one hidden step more."""
+    from scipy import sparse  # slow to import
+
     size = net.widths[-1]
     last = replace(net.steps[-1], rectified=np.ones(size, bool))
     passing = Step(sparse.eye_array(size, format="csr"), np.zeros(size), np.zeros(size, bool))
