@@ -182,5 +182,11 @@ def test_no_row_is_tried_where_nearly_all_are_outside(rows):
     few = NET.with_data(Dataset("d", rows)).with_train_data(Dataset("train", rows[:4]))
     (fact,) = part("hull-rows", few).facts
     assert fact.value.startswith("not tried") and "cannot surround" in fact.value
+    wide = np.random.default_rng(0).normal(size=(60, 30))
+    broad = Network.described(
+        Description((Dense(np.eye(3, 30), np.zeros(3), "identity"),)), "broad"
+    )
+    many = broad.with_data(Dataset("d", wide)).with_train_data(Dataset("train", wide))
+    assert "uniform in a ball" in part("hull-rows", many).facts[0].value
     enough = part("hull-rows", few.with_train_data(Dataset("train", rows[:6])))
     assert value(enough, "outside_hull") > 0

@@ -84,10 +84,10 @@ def _refuse(known: np.ndarray) -> str:
         return f"{n:,} rows of {known.shape[1]:,} columns are too many for a linear program"
     if columns >= n:
         return f"{n:,} rows cannot surround anything in {columns:,} columns; nearly every row is outside"
-    if columns > 2 * log2(n):
+    if columns > 2 * log2(n * columns):
         return (
             f"in {columns:,} columns nearly every new row is outside the hull of {n:,} rows of one law "
-            "(Bárány and Füredi, of Gaussian rows in more than 2 log₂ n columns)"
+            "(Bárány and Füredi, of rows uniform in a ball, if 2^(d/2) > n d)"
         )
     return ""
 
