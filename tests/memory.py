@@ -25,11 +25,22 @@ class _Memory:
 
     limit = 1_000_000_000  # bytes
     room = 200_000_000  # above what cannot be let go, or it would be tried after every test
-    largest = 0  # at any time, of any test process
+    largest = (
+        0,
+        "",
+    )  # bytes at any time, of any test process, and the test that they were reached in
 
 
-def pytest_runtest_teardown() -> None:
-    """Let compiled programs go where they have become too many."""
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Remember where the process was largest, and keep it small."""
+    most = largest_resident_bytes()
+    if most > _Memory.largest[0]:
+        _Memory.largest = (most, item.nodeid)
+    let_programs_go()
+
+
+def let_programs_go() -> None:
+    """Where compiled programs have become too many."""
     if resident_bytes() <= _Memory.limit or "jax" not in sys.modules:
         return
     sys.modules["jax"].clear_caches()
@@ -41,7 +52,6 @@ def pytest_runtest_teardown() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A test process tells the one that started it how large it was."""
-    _Memory.largest = max(_Memory.largest, largest_resident_bytes())
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["largest"] = _Memory.largest  # type: ignore[attr-defined]
 
@@ -49,13 +59,14 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_testnodedown(node: Any) -> None:
     """A test process has ended; one that crashed tells nothing."""
-    told = getattr(node, "workeroutput", {}).get("largest", 0)
-    _Memory.largest = max(_Memory.largest, told)
+    told = getattr(node, "workeroutput", {}).get("largest", (0, ""))
+    _Memory.largest = max(_Memory.largest, tuple(told))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name the largest."""
-    terminalreporter.write_line(f"largest test process: {_Memory.largest / 1e9:.2f} GB")
+    most, where = _Memory.largest
+    terminalreporter.write_line(f"largest test process: {most / 1e9:.2f} GB, in {where}")
 
 
 def resident_bytes() -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from . import memory
-from .memory import _Memory, largest_resident_bytes, pytest_runtest_teardown, resident_bytes
+from .memory import _Memory, largest_resident_bytes, let_programs_go, resident_bytes
 
 pytestmark = pytest.mark.skipif(
     not hasattr(memory.LIBC, "malloc_trim"), reason="the memory of glibc"
@@ -36,10 +36,10 @@ def test_programs_are_let_go_where_a_process_holds_too_much(monkeypatch):
     program(1.0)
     assert program._cache_size() == 1
     monkeypatch.setattr(_Memory, "limit", sys.maxsize)
-    pytest_runtest_teardown()
+    let_programs_go()
     assert program._cache_size() == 1
     monkeypatch.setattr(_Memory, "limit", 1)
-    pytest_runtest_teardown()
+    let_programs_go()
     assert program._cache_size() == 0
     assert resident_bytes() < _Memory.limit <= resident_bytes() + 2 * _Memory.room
     assert largest_resident_bytes() >= resident_bytes() > 0
