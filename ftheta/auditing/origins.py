@@ -1,6 +1,5 @@
 """What a network was read from, to be run beside it where that is safe: a module in hand, or a file that one trusts."""
 
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,14 @@ import numpy as np
 
 from ftheta.logic import SubjectError
 
+from .packing import pack, unpack
+
 
 @dataclass(frozen=True, slots=True)
 class Packed:
     """A module for another process, which is opened where it is run: to import torch takes a second."""
 
-    content: bytes
+    content: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Origin:
 
     def __reduce__(self) -> tuple[Any, ...]:
         is_plain = isinstance(self.model, (str, Path, Packed))
-        return Origin, (self.model if is_plain else _pack(self.model), self.trusted)
+        return Origin, (self.model if is_plain else Packed(pack(self.model)), self.trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +40,6 @@ class Ran:
     convert: Any = None
 
 
-def _pack(model: Any) -> Packed:
-    try:
-        import cloudpickle as pickler  # type: ignore[import-not-found]
-    except ImportError:
-        pickler = pickle
-    try:
-        return Packed(pickler.dumps(model))
-    except Exception:  # whatever a foreign object raises
-        return Packed(b"")
-
-
 def run_origin(origin: Origin, rows: np.ndarray) -> Ran:
     """What the framework or the runtime that the network came from makes of the rows, or why it is not asked."""
     model = origin.model
@@ -60,9 +50,9 @@ def run_origin(origin: Origin, rows: np.ndarray) -> Ran:
 
 def _open(model: Any) -> Any:
     if isinstance(model, Packed):
-        if not model.content:
+        if model.content is None:
             raise SubjectError("The module does not go to another process.", remedy="workers=0")
-        return pickle.loads(model.content)
+        return unpack(model.content)
     if isinstance(model, (str, Path)):
         if ":" not in str(model):
             raise SubjectError("It is a network of ftheta.")

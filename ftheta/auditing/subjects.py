@@ -1,6 +1,5 @@
 """The networks of an audit: read here, and again in every worker."""
 
-import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -15,6 +14,7 @@ from ftheta.subjects import Dataset, Network
 from ftheta.subjects.dataset import LabelsError
 
 from .origins import Origin
+from .packing import pack, unpack
 from .part import NETWORK
 
 
@@ -214,19 +214,12 @@ def _of(kind: Any, subject: Any) -> Any:
 
 
 def pickle_networks(networks: tuple[Network, ...]) -> bytes | None:
-    """The networks for another process, or None where they do not pickle. Functions without a name need cloudpickle."""
-    try:
-        import cloudpickle as pickler  # type: ignore[import-not-found]
-    except ImportError:
-        pickler = pickle
-    try:
-        return pickler.dumps(networks)
-    except Exception:  # whatever a foreign object raises
-        return None
+    """The networks for another process, or None where they do not pickle."""
+    return pack(networks)
 
 
 def unpickle_networks(data: bytes) -> tuple[Network, ...]:
     """The networks that were packed."""
     return tuple(
-        part.network_or_rows if isinstance(part, Recipe) else part for part in pickle.loads(data)
+        part.network_or_rows if isinstance(part, Recipe) else part for part in unpack(data)
     )

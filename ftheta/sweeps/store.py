@@ -103,7 +103,7 @@ class Store:
             raise SubjectError(
                 "The run store is of another version.", where=self.told, got=got, remedy=remedy
             )
-        self._db.execute("PRAGMA journal_mode=WAL")
+        self._keep_log()
         self._db.execute("PRAGMA synchronous=NORMAL")
         if not tables:
             with self.writing():
@@ -114,6 +114,19 @@ class Store:
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA application_id={APPLICATION}")
                     self._db.execute(f"PRAGMA user_version={FORMAT}")
+
+    def _keep_log(self) -> None:
+        """Write to a log beside the file. Where several clients open a new file at the same moment, all but one have to
+        wait, and here SQLite does not wait by itself."""
+        ends = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > ends:
+                    raise
+                time.sleep(0.01)
 
     @property
     def told(self) -> str:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from contextlib import suppress
 
 import numpy as np
@@ -276,3 +277,13 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path, monkeypatch):
     with pytest.raises(SubjectError, match="cannot be used"):
         Store(tmp_path / "other.db")
     store.close()
+
+
+def test_a_client_that_opens_a_new_store_waits_for_one_that_is_about_to_write(tmp_path):
+    """SQLite does not wait for others by itself where it begins a log: it says at once that the file is locked."""
+    path = tmp_path / "runs.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    threading.Timer(0.2, other.close).start()
+    with Store(path) as store:
+        assert store.path == path
