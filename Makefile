@@ -10,9 +10,9 @@ WORKERS ?= 2
 HURRIED := --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false \
 	--xla_cpu_parallel_codegen_split_count=1 --xla_cpu_multi_thread_eigen=false
 
-# In two runs, of theorems and of the rest: what a test process cannot give back is half as much.
+# In two runs, of theorems and documents and of the rest: what a test process cannot give back is half as much.
 PYTEST := $(BIN)/pytest -rs -n $(WORKERS) --dist worksteal -m "not nightly"
-THEOREMS := tests/contract tests/theorems
+FIRST_HALF := tests/contract tests/theorems tests/docs
 
 # Tests start hundreds of processes, each of which would compile JAX from its sources again.
 test nightly: export PYTHONDONTWRITEBYTECODE :=
@@ -30,8 +30,8 @@ test: $(VENV)/.installed-dev
 	@$(MAKE) --no-print-directory lint >build/lint.txt 2>&1 & lint=$$!; \
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target kernels chromium && \
 	export OPENBLAS_NUM_THREADS=1 XLA_FLAGS="$(HURRIED)"; \
-	$(PYTEST) $(THEOREMS); first=$$?; \
-	$(PYTEST) tests $(addprefix --ignore=,$(THEOREMS)); second=$$?; \
+	$(PYTEST) $(FIRST_HALF); first=$$?; \
+	$(PYTEST) tests $(addprefix --ignore=,$(FIRST_HALF)); second=$$?; \
 	wait $$lint; linted=$$?; cat build/lint.txt; exit $$((first + second + linted))
 
 lint: $(VENV)/.installed-dev
